@@ -68,7 +68,7 @@ static double product_us(const rung_cpu_args *p)
 
 enum {
     STRIPS_A_THREAD = 4,
-    STRIPS_PACKED = 2,
+    STRIPS_OF_COLD = 2,
     STRIP_LEAST = 192,
     STRIP_LEAST_OF_STREAM = 640,
     STRIP_LEAST_OF_ROWS = 8,
@@ -85,10 +85,10 @@ static int is_worth_sharing(const rung_cpu_args *p, int threads)
 }
 
 /* Cuts one dimension into strips of whole tiles. More strips than threads even out a thread that is held up, but each
- * packs for itself, so none is made narrow, and where both operands are packed they are fewer: each strip packs all of
- * the other operand, and begins with columns that nobody has asked for. An operand that streams past C is read in runs
- * as long as a strip, which the hardware fetches ahead, if they are long. Few columns are cut more finely: whole tiles
- * would leave one thread far less than another. */
+ * packs for itself, so none is made narrow, and where both operands are packed, or B comes from afar in panels, they
+ * are fewer: each strip packs all of the other operand, and begins with columns that nobody has asked for. An operand
+ * that streams past C is read in runs as long as a strip, which the hardware fetches ahead, if they are long. Few
+ * columns are cut more finely: whole tiles would leave one thread far less than another. */
 static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t length = plan->split_m ? p->m : p->n;
@@ -103,7 +103,8 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
         least = STRIP_LEAST_OF_STREAM;
     if (plan->path == PATH_TRANSPOSED && plan->of_b) /* columns are rows of the transposed product */
         unit = p->kernel->mr;
-    int64_t most = plan->path == PATH_PACKED ? STRIPS_PACKED : STRIPS_A_THREAD;
+    int begins_cold = plan->path == PATH_PACKED || (plan->path == PATH_AHEAD && p->cpu->far_l3);
+    int64_t most = begins_cold ? STRIPS_OF_COLD : STRIPS_A_THREAD;
     int64_t strips = threads * max64(1, min64(most, length / (threads * least)));
     int64_t even = divide_up(length, strips);
     if (!plan->split_m && even < UNITS_OF_EVEN * unit)

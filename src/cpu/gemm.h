@@ -25,8 +25,9 @@ typedef enum gemm_path {
 } gemm_path;
 
 /* What tiles ask for of a B in place. AFTER: while the first tiles of a group of columns sum, the next group's part
- * comes into L2. BELOW: the group's own rows come into L1, some steps ahead. */
-typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_BELOW } gemm_asks;
+ * comes into L2. AFTER_INTO_L1: narrow tiles' part comes further. BELOW: the group's own rows come into L1, some steps
+ * ahead. */
+typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_AFTER_INTO_L1, ASKS_BELOW } gemm_asks;
 
 typedef struct gemm_plan {
     gemm_path path;

@@ -34,8 +34,9 @@ static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile
 {
     enum { STEPS_BELOW = 8 };
     int has_lines_left = t <= columns / LINE_FLOATS; /* rows of B lie in a line more */
-    if (s->asks_b == ASKS_AFTER) {
-        out->ask_b = has_lines_left ? RUNG_ASK_LINE : RUNG_ASK_NOTHING;
+    if (s->asks_b == ASKS_AFTER || s->asks_b == ASKS_AFTER_INTO_L1) {
+        int kind = s->asks_b == ASKS_AFTER ? RUNG_ASK_LINE : RUNG_ASK_VECTORS; /* a narrow tile's are a line */
+        out->ask_b = has_lines_left ? kind : RUNG_ASK_NOTHING;
         out->ask_at = columns + t * LINE_FLOATS;
     } else {
         out->ask_b = s->asks_b == ASKS_BELOW ? RUNG_ASK_VECTORS : RUNG_ASK_NOTHING;

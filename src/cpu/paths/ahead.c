@@ -48,13 +48,6 @@ int rung_is_by_panels(const rung_cpu_args *p)
     return p->m <= most && (is_far_apart(p) || wants_packed_steps(p));
 }
 
-/* Returns true where the steps of a panel share few sets of L1: rows of B lie multiples of 256 bytes apart. */
-static int panels_collide(const rung_cpu_args *p)
-{
-    enum { FLOATS = 64 };
-    return p->ldb % FLOATS == 0;
-}
-
 /* Returns true where few rows beside a far B are better off otherwise: in place, if the hardware and the tiles bring in
  * time what comes next, or with a B that streams, if its rows lie very far apart. */
 static int is_better_unpacked(const rung_cpu_args *p)
@@ -62,7 +55,7 @@ static int is_better_unpacked(const rung_cpu_args *p)
     enum { ROWS_OF_TILES = 9, LDB_IN_TIME = 760, LDB_MOST = 2900, LDB_OF_STREAM = 1100, L2_PARTS_OF_STREAM = 2 };
     if (p->ldb > LDB_MOST)
         return 1;
-    if (!panels_collide(p))
+    if (!steps_collide(p))
         return p->m >= ROWS_OF_TILES && next_group_comes_in_time(p, LDB_IN_TIME);
     return p->ldb > LDB_OF_STREAM ? b_bytes(p) <= L2_PARTS_OF_STREAM * p->cpu->l2_bytes
                                   : p->m >= ROWS_OF_TILES && p->ldb <= LDB_IN_TIME;
@@ -73,17 +66,19 @@ static int is_better_unpacked(const rung_cpu_args *p)
 static int pays_from_afar(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 40, ROWS_LEAST = 6, ROWS_MOST = 96, ROWS_MOST_OF_TURNED = 64, ROWS_MOST_THAT_COLLIDE = 48 };
-    enum { LDB_IN_TIME_OF_MANY = 500, ROWS_OF_PACKED_B = 64, COLUMNS_OF_PACKED_B = 300 };
+    enum { LDB_IN_TIME_OF_MANY = 500, LDB_THAT_COLLIDES = 800, ROWS_OF_PACKED_B = 64, COLUMNS_OF_PACKED_B = 300 };
     enum { EIGHTHS_LEAST = 3, EIGHTHS_LEAST_OF_PACKED_B = 2, EIGHTHS_MOST = 64 }; /* of L2: B's size */
     if (!has_narrow_tiles(p) || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST)
         return 0;
     int64_t eighths = b_bytes(p) * 8 / p->cpu->l2_bytes;
-    int most = p->trans_a ? ROWS_MOST_OF_TURNED : panels_collide(p) ? ROWS_MOST_THAT_COLLIDE : ROWS_MOST;
+    int most = p->trans_a ? ROWS_MOST_OF_TURNED : steps_collide(p) ? ROWS_MOST_THAT_COLLIDE : ROWS_MOST;
     if (p->m > most || eighths >= EIGHTHS_MOST || p->ldb % PAGE_FLOATS == 0)
         return 0;
     if (p->m >= ROWS_OF_PACKED_B)
         return eighths >= EIGHTHS_LEAST_OF_PACKED_B && p->n >= COLUMNS_OF_PACKED_B;
-    return eighths >= EIGHTHS_LEAST && (p->m < FEW ? !is_better_unpacked(p) : p->ldb > LDB_IN_TIME_OF_MANY);
+    return eighths >= EIGHTHS_LEAST &&
+           (p->m < FEW ? !is_better_unpacked(p)
+                       : p->ldb > (steps_collide(p) ? LDB_THAT_COLLIDES : LDB_IN_TIME_OF_MANY));
 }
 
 static int is_by_panels(const rung_cpu_args *p)
@@ -91,14 +86,14 @@ static int is_by_panels(const rung_cpu_args *p)
     return p->cpu->far_l3 ? pays_from_afar(p) : rung_is_by_panels(p);
 }
 
-/* Returns the steps of a panel, at most. From afar few rows do with so few that the hardware still follows B's rows, of
- * which it follows some fifty at once; and what collides must be few. */
+/* Returns the steps of a panel, at most. From afar few rows do with so few that the hardware still follows B's rows;
+ * and what collides must be few. */
 static int64_t panel_steps(const rung_cpu_args *p)
 {
-    enum { STEPS_OF_FEW = 48, STEPS_THAT_COLLIDE = 64 };
+    enum { STEPS_THAT_COLLIDE = 64 };
     if (!p->cpu->far_l3)
         return PANEL_STEPS;
-    return p->m < FEW ? STEPS_OF_FEW : panels_collide(p) ? STEPS_THAT_COLLIDE : PANEL_STEPS;
+    return p->m < FEW ? STEPS_FOLLOWED : steps_collide(p) ? STEPS_THAT_COLLIDE : PANEL_STEPS;
 }
 
 /* Threads share out columns, or pieces of k where columns are few. */

@@ -98,6 +98,24 @@ int rung_is_few_rows_from_l3(const rung_cpu_args *p)
     return in_one_tile || (p->n >= COLUMNS_OF_TWO_TILES && p->ldb % PAGE_FLOATS);
 }
 
+/* Returns true where narrow tiles ask for a B in place, in runs, although it would fit L2: it may still come from L3,
+ * whose lines the hardware does not bring for so many steps. Asked for in vain they cost a thirtieth of the time, where
+ * steps collide a tenth. */
+static int may_come_from_afar(const rung_cpu_args *p)
+{
+    enum {
+        ROWS_LEAST = 9,
+        ROWS_MOST = 2 * FEW,
+        ROWS_MOST_THAT_COLLIDE = FEW,
+        L2_PARTS = 32,
+        L2_PARTS_THAT_COLLIDE = 12
+    };
+    int collide = steps_collide(p);
+    return p->cpu->far_l3 && has_narrow_tiles(p) && !p->trans_b && p->k >= STEPS_FOLLOWED && p->m >= ROWS_LEAST &&
+           p->m <= (collide ? ROWS_MOST_THAT_COLLIDE : ROWS_MOST) &&
+           b_bytes(p) > p->cpu->l2_bytes / (collide ? L2_PARTS_THAT_COLLIDE : L2_PARTS);
+}
+
 /* Returns how many steps of k a B in place is read at a time, 0 for all that fit: so many that L1 has a group's lines
  * for all rows, while those of the next group are asked for. Many rows pass over C more often for that than it brings.
  * Few rows, and those of a transposed A, want shorter runs. */
@@ -114,11 +132,13 @@ static int64_t run_steps(const rung_cpu_args *p)
     enum { L2_PARTS = 2, L2_PARTS_OF_MANY_COLUMNS = 4, L2_PARTS_OF_NARROW = 5, MANY_COLUMNS = 256 };
     int narrow = has_narrow_tiles(p);
     if (rung_is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
-        return p->cpu->three_loads ? RUN_STEPS : FEW_STEPS;
+        return !p->cpu->three_loads ? FEW_STEPS : steps_collide(p) && p->m <= FEW ? STEPS_FOLLOWED : RUN_STEPS;
     if (rung_is_few_rows_from_l3(p))
         return PANEL_STEPS;
     int parts = narrow ? L2_PARTS_OF_NARROW : p->n > MANY_COLUMNS ? L2_PARTS_OF_MANY_COLUMNS : L2_PARTS;
     int is_near = b_bytes(p) < p->cpu->l2_bytes / parts;
+    if (is_near && may_come_from_afar(p))
+        return steps_collide(p) ? STEPS_FOLLOWED : STEPS;
     if (!p->cpu->far_l3 || p->trans_b || is_near || p->m < ROWS_LEAST ||
         p->m > (narrow ? ROWS_MOST_OF_NARROW : ROWS_MOST))
         return 0;
@@ -144,6 +164,8 @@ gemm_asks rung_choose_asks(const rung_cpu_args *p)
         return ASKS_BELOW;
     if (is_small_c_in_runs(p))
         return ASKS_NOTHING;
+    if (in_runs && may_come_from_afar(p) && !steps_collide(p))
+        return ASKS_AFTER_INTO_L1;
     if (in_runs && (has_narrow_tiles(p) || p->m > FEW_ROWS_MOST))
         return ASKS_AFTER;
     if (!p->cpu->far_l3 || b_bytes(p) <= p->cpu->l2_bytes / 8 || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))

@@ -33,12 +33,13 @@ extern const gemm_rule rung_rule_few_rows;                                      
 /* ---- what more than one path asks or counts ---- */
 
 enum {
-    FEW = 32,          /* rows or columns that make a product skinny */
-    STREAM_ROWS = 32,  /* at most: with more, packing B costs less than passing the sums again and again */
-    RUN_STEPS = 128,   /* of k that an operand in place is read at a time */
-    PANEL_STEPS = 256, /* the same of a panel that stays in L1: a third to a half of it */
-    OUTER_STEPS = 64,  /* of k, at most: writing C takes longer than adding up */
-    FAR_FROM_L2 = 2,   /* times the size of L2: a C so large is best written in long runs */
+    FEW = 32,            /* rows or columns that make a product skinny */
+    STREAM_ROWS = 32,    /* at most: with more, packing B costs less than passing the sums again and again */
+    RUN_STEPS = 128,     /* of k that an operand in place is read at a time */
+    PANEL_STEPS = 256,   /* the same of a panel that stays in L1: a third to a half of it */
+    OUTER_STEPS = 64,    /* of k, at most: writing C takes longer than adding up */
+    STEPS_FOLLOWED = 48, /* rows of B that the hardware follows at once where L3 is far: with 64 it loses them */
+    FAR_FROM_L2 = 2,     /* times the size of L2: a C so large is best written in long runs */
 };
 
 /* Which operand is the long one, if any. */
@@ -75,6 +76,13 @@ static inline int next_group_comes_in_time(const rung_cpu_args *p, int64_t most_
     if (has_narrow_tiles(p))
         return p->ldb <= LDB_MOST_OF_NARROW;
     return !whole || p->ldb <= LDB_MOST_OF_WHOLE_LINES;
+}
+
+/* Returns true where the steps that a tile reads share few sets of L1: rows of B lie multiples of 256 bytes apart. */
+static inline int steps_collide(const rung_cpu_args *p)
+{
+    enum { FLOATS = 64 };
+    return p->ldb % FLOATS == 0;
 }
 
 /* Returns how many pieces of k threads share out where columns are too few for them. Three would leave one of two
