@@ -6,7 +6,7 @@
 static int is_close(const rung_cpu_args *p)
 {
     return !p->trans_b && b_bytes(p) <= p->cpu->l2_bytes / 2 && a_bytes(p) <= p->cpu->l2_bytes / 2 &&
-           !is_row_that_streams(p) && !rung_wants_packed_a(p);
+           !is_row_that_streams(p) && !is_few_rows_apart(p) && !rung_wants_packed_a(p);
 }
 
 static void plan_close(const rung_cpu_args *p, gemm_plan *plan)

@@ -119,7 +119,7 @@ static int may_come_from_afar(const rung_cpu_args *p)
 /* Returns how many steps of k a B in place is read at a time, 0 for all that fit: so many that L1 has a group's lines
  * for all rows, while those of the next group are asked for. Many rows pass over C more often for that than it brings.
  * Few rows, and those of a transposed A, want shorter runs. */
-static int64_t run_steps(const rung_cpu_args *p)
+int64_t rung_run_steps(const rung_cpu_args *p)
 {
     enum {
         FEW_STEPS = 64,
@@ -159,7 +159,7 @@ static int narrow_tiles_ask(const rung_cpu_args *p)
 gemm_asks rung_choose_asks(const rung_cpu_args *p)
 {
     enum { STEPS_OF_FEW = 128, FEW_ROWS = 3, FEW_ROWS_MOST = 8 };
-    int in_runs = run_steps(p) > 0;
+    int in_runs = rung_run_steps(p) > 0;
     if (rung_is_few_rows_from_l3(p) && b_has_half_lines(p))
         return ASKS_BELOW;
     if (is_small_c_in_runs(p))
@@ -203,7 +203,7 @@ void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
     plan->path = PATH_DIRECT;
     plan->last = last_as_dots(p);
     plan->most = vectors_in_place(p->kernel, p->m, p->n - plan->last);
-    int64_t steps = run_steps(p);
+    int64_t steps = rung_run_steps(p);
     if (steps) {
         plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
         plan->apart = p->beta != 0.0f; /* a large C would be rounded once a run */

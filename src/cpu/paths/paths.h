@@ -85,6 +85,15 @@ static inline int steps_collide(const rung_cpu_args *p)
     return p->ldb % FLOATS == 0;
 }
 
+/* Returns true where so few rows are better off with a B that streams than in place, although it fits half of L2: its
+ * rows lie so far apart that where it comes from a far L3 none comes in time. */
+static inline int is_few_rows_apart(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 2, ROWS_MOST = 8, LDB_LEAST = 850, L2_PARTS = 5 };
+    return p->cpu->far_l3 && has_narrow_tiles(p) && !p->trans_b && p->m >= ROWS_LEAST && p->m <= ROWS_MOST &&
+           p->ldb > LDB_LEAST && b_bytes(p) > p->cpu->l2_bytes / L2_PARTS;
+}
+
 /* Returns how many pieces of k threads share out where columns are too few for them. Three would leave one of two
  * threads with two. */
 static inline int64_t pieces_of_few_columns(int64_t k)
@@ -108,6 +117,7 @@ int rung_is_few_rows_close(const rung_cpu_args *p);
 int rung_is_few_rows_from_l3(const rung_cpu_args *p);
 int rung_is_narrow_b_close(const rung_cpu_args *p);
 int rung_is_small_c_in_runs(const rung_cpu_args *p);
+int64_t rung_run_steps(const rung_cpu_args *p);
 gemm_asks rung_choose_asks(const rung_cpu_args *p);
 void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan);
 

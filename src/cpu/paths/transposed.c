@@ -145,7 +145,8 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
     int is_of_a = !plan->of_b && !in_runs, by_panels = is_of_a && rung_is_by_panels(&t);
     int from_l3 = is_of_a && p->n <= COLUMNS_IN_ONE_TILE && rung_is_few_rows_from_l3(&t);
     int is_close = a_bytes(p) <= p->cpu->l2_bytes / 2 || (is_of_a && sums_as_lines(p) && rung_is_few_rows_close(&t));
-    plan->inner = (in_runs || from_l3 || is_close) && !is_small_row_that_streams(&t) ? PATH_DIRECT : PATH_STREAM;
+    int streams = is_small_row_that_streams(&t) || (is_of_a && is_few_rows_apart(&t));
+    plan->inner = (in_runs || from_l3 || is_close) && !streams ? PATH_DIRECT : PATH_STREAM;
     if (by_panels)
         plan->inner = PATH_AHEAD;
     if (by_panels || from_l3)
@@ -154,6 +155,9 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
         plan->kc = even_block(p->k, RUN_STEPS, 8);
     if (plan->inner == PATH_DIRECT) {
         plan->asks_b = in_runs && has_narrow_tiles(p) ? ASKS_AFTER : rung_choose_asks(&t);
+        int64_t steps = in_runs ? 0 : rung_run_steps(&t);
+        if (steps)
+            plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
         plan->four_sums = wants_four_sums(&t);
         plan->most = vectors_in_place(p->kernel, t.m, min64(t.n, strip_length(p)));
     }
