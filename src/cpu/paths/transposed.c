@@ -89,7 +89,8 @@ static int is_one_vector(const rung_cpu_args *p)
  * operand as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. */
 static gemm_side transposed_side(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
+    enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, STEPS_LEAST_BESIDE_PACKED = 64 };
+    enum { L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3, L2_PART_BESIDE_PACKED = 8 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
     if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p) ||
         fills_lines_but_few(p) || reads_both_transposed(p) || is_cheaper_turning_c(p))
@@ -98,8 +99,11 @@ static gemm_side transposed_side(const rung_cpu_args *p)
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
     if (((is_narrow || is_in_l2) && is_cheaper_transposed(p)) || wants_runs_of_a(p) || wants_panels_of_a(p))
         return SIDE_A;
-    int64_t near_bytes = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
-    int is_long = p->trans_a && p->m > 4 * FEW && p->n <= FEW;
+    int packs_b = p->cpu->far_l3 && has_narrow_tiles(p) && p->trans_b && p->k >= STEPS_LEAST_BESIDE_PACKED;
+    int64_t near_bytes = packs_b          ? p->cpu->l2_bytes / L2_PART_BESIDE_PACKED
+                         : p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3
+                                          : L2_PARTS * p->cpu->l2_bytes;
+    int is_long = p->trans_a && p->m > 4 * FEW && p->n <= (packs_b ? 2 * FEW : FEW);
     return is_long && (a_bytes(p) > near_bytes || is_one_vector(p)) ? SIDE_A : SIDE_NONE;
 }
 
