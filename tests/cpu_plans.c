@@ -55,7 +55,7 @@ static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, co
     hash = mix_factor(mix_factor(mix(mix(mix(hash, lda), ldb), out->ldc), out->alpha), out->beta);
     hash = mix(mix(mix(mix(hash, out->lanes), out->b_lanes), out->ask_c), out->past);
     /* What is asked of B is read of tiles in place alone. */
-    hash = mix(mix(hash, out->ask_b), out->ask_b == RUNG_ASK_NOTHING ? 0 : out->ask_at);
+    hash = mix(mix(hash, out->asks), out->asks == RUNG_ASK_NOTHING ? 0 : out->ask_at);
     hash = mix_address(hash, out->fetch.at);
     if (out->fetch.at)
         hash = mix(mix(mix(hash, out->fetch.end - out->fetch.at), out->fetch.gap), out->fetch.ld);
@@ -67,7 +67,7 @@ static void note_run(int which, const rung_tile_run *run, int64_t k, const float
                      const float *from_b, int64_t ldb, const float *to, const rung_tile_out *out)
 {
     rung_tile_out each = *out;
-    each.ask_b = RUNG_ASK_NOTHING;
+    each.asks = RUNG_ASK_NOTHING;
     for (int64_t t = 0; t < run->count; t++)
         note_tile(which, k, from_a + t * run->a_next, lda, from_b + t * run->b_next, ldb, to + t * run->c_next, &each);
 }
@@ -417,12 +417,12 @@ static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
 {
     static const char *const paths[] = {"tiny", "direct", "ahead",  "stream", "packb", "outer",      "past",
                                         "rank", "short",  "turned", "packed", "dot",   "transposed", "long"};
-    static const char *const asks[] = {"", ",after", ",below"};
+    static const char *const asks[] = {"", ",after", ",below", ",after,into_l1", ",of_a"};
     gemm_plan plan = rung_gemm_plan(p);
     int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_TRANSPOSED;
     snprintf(name, bytes, "%s%s%s%s%s%s%s%s%s%s%.0d", paths[plan.path], has_inner ? "/" : "",
              has_inner ? paths[plan.inner] : "", plan.of_b ? ",b" : "", plan.transposed ? ",transposed" : "",
-             plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks_b], plan.four_sums ? ",row" : "",
+             plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks], plan.four_sums ? ",row" : "",
              plan.last ? ",last" : "", plan.last);
 }
 
@@ -498,7 +498,7 @@ static uint64_t sum_of_plan(const rung_cpu_args *p, const gemm_plan *plan)
 {
     uint64_t sum = mix(mix(mix(mix(0, plan->path), plan->inner), plan->of_b * 2 + plan->transposed),
                        plan->narrow * 2 + plan->fetch);
-    sum = mix(mix(mix(mix(sum, plan->asks_b), plan->four_sums), plan->last), plan->rows_most);
+    sum = mix(mix(mix(mix(sum, plan->asks), plan->four_sums), plan->last), plan->rows_most);
     sum = mix(mix(mix(mix(mix(sum, plan->mc), plan->kc), plan->nc), plan->chunk), plan->most);
     return mix(mix(mix(sum, plan->parts), plan->split_m), rung_gemm_workspace(p, plan, p->n));
 }
@@ -509,7 +509,7 @@ static uint64_t decided_of(const gemm_plan *plan, int along)
     enum { M, N, K };
     uint64_t sum = mix(mix(mix(plan->path, plan->inner), plan->of_b * 2 + plan->transposed),
                        (plan->narrow * 2 + plan->fetch) * 2 + plan->apart);
-    sum = mix(mix(mix(mix(mix(sum, plan->asks_b), plan->four_sums), plan->last), plan->rows_most), plan->most);
+    sum = mix(mix(mix(mix(mix(sum, plan->asks), plan->four_sums), plan->last), plan->rows_most), plan->most);
     sum = mix(sum, plan->parts);
     return along == K ? mix(sum, plan->split_m) : mix(mix(sum, plan->kc), along == N ? plan->mc : plan->nc);
 }

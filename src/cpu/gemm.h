@@ -24,10 +24,10 @@ typedef enum gemm_path {
     PATH_LONG_K
 } gemm_path;
 
-/* What tiles ask for of a B in place. AFTER: while the first tiles of a group of columns sum, the next group's part
- * comes into L2. AFTER_INTO_L1: narrow tiles' part comes further. BELOW: the group's own rows come into L1, some steps
- * ahead. */
-typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_AFTER_INTO_L1, ASKS_BELOW } gemm_asks;
+/* What tiles ask for of an operand in place; of B, AFTER: while the first tiles of a group of columns sum, the next
+ * group's part comes into L2. AFTER_INTO_L1: narrow tiles' part comes further. BELOW: the group's own rows come into
+ * L1, some steps ahead. OF_A: each step of a transposed A comes into L1, for the tiles after the next one. */
+typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_BELOW, ASKS_AFTER_INTO_L1, ASKS_OF_A } gemm_asks;
 
 typedef struct gemm_plan {
     gemm_path path;
@@ -44,7 +44,7 @@ typedef struct gemm_plan {
     int split_m;        /* threads cut m, else n */
     int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int transposed;     /* PATH_LONG_K: the pieces are those of the transposed product */
-    gemm_asks asks_b;   /* B in place */
+    gemm_asks asks;     /* B in place */
     int apart;          /* B in place: sums lie apart from C, which is added last */
     int four_sums;      /* B in place: wants_four_sums(), of the whole product */
 } gemm_plan;

@@ -29,17 +29,23 @@ static int fetch_ahead(ahead *next, int64_t k, rung_fetch *fetch)
     return 1;
 }
 
-/* Says what the t-th tile of a group of so many columns asks for. */
-static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile_out *out)
+/* Says what the t-th tile of a group of so many columns asks for, which has these rows. */
+static void ask(const block *s, int columns, int64_t t, int64_t row, int64_t rows, int64_t ldb, rung_tile_out *out)
 {
-    enum { STEPS_BELOW = 8 };
+    enum { STEPS_BELOW = 8, ROWS_AFTER = 24 };
+    if (s->asks == ASKS_OF_A) { /* a line is asked for by the first of some tiles whose rows come that near to it */
+        int64_t before = row + ROWS_AFTER, after = before + rows;
+        out->asks = before / LINE_FLOATS == after / LINE_FLOATS ? RUNG_ASK_NOTHING : RUNG_ASK_A;
+        out->ask_at = ROWS_AFTER + rows;
+        return;
+    }
     int has_lines_left = t <= columns / LINE_FLOATS; /* rows of B lie in a line more */
-    if (s->asks_b == ASKS_AFTER || s->asks_b == ASKS_AFTER_INTO_L1) {
-        int kind = s->asks_b == ASKS_AFTER ? RUNG_ASK_LINE : RUNG_ASK_VECTORS; /* a narrow tile's are a line */
-        out->ask_b = has_lines_left ? kind : RUNG_ASK_NOTHING;
+    if (s->asks == ASKS_AFTER || s->asks == ASKS_AFTER_INTO_L1) {
+        int kind = s->asks == ASKS_AFTER ? RUNG_ASK_LINE : RUNG_ASK_VECTORS; /* a narrow tile's are a line */
+        out->asks = has_lines_left ? kind : RUNG_ASK_NOTHING;
         out->ask_at = columns + t * LINE_FLOATS;
     } else {
-        out->ask_b = s->asks_b == ASKS_BELOW ? RUNG_ASK_VECTORS : RUNG_ASK_NOTHING;
+        out->asks = s->asks == ASKS_BELOW ? RUNG_ASK_VECTORS : RUNG_ASK_NOTHING;
         out->ask_at = STEPS_BELOW * ldb;
     }
 }
@@ -50,7 +56,7 @@ static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_
 {
     enum { STEPS_MOST = 96 };
     int is_whole = out->b_lanes == kernel->vl && out->lanes == kernel->vl;
-    return (s->k <= STEPS_MOST || kernel->runs_fetch) && is_whole && s->asks_b == ASKS_NOTHING && !s->fetch_rows &&
+    return (s->k <= STEPS_MOST || kernel->runs_fetch) && is_whole && s->asks == ASKS_NOTHING && !s->fetch_rows &&
            !s->four_sums;
 }
 
@@ -115,7 +121,7 @@ static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const floa
             alike = 1;
             if (s->fetch_rows)
                 fetch_a(s, i + rows, rows);
-            ask_b(s, nv * kernel->vl, t, ldb, out);
+            ask(s, nv * kernel->vl, t, i, rows, ldb, out);
             tile_of(kernel, s->kind, nv, rows, s->k, s->four_sums)(s->k, a, s->lda, b, ldb, c + i * out->ldc, out);
         }
         i += alike * rows;
@@ -159,7 +165,7 @@ void rung_gemm_sweep_groups(block *s, const grouping *by, int64_t first, int64_t
         } else {
             if (s->fetch_rows)
                 fetch_a(s, s->m, s->m);
-            ask_b(s, nv * kernel->vl, 0, ldb, out);
+            ask(s, nv * kernel->vl, 0, 0, s->m, ldb, out);
             tile_of(kernel, s->kind, nv, s->m, s->k, s->four_sums)(s->k, s->a, s->lda, b, ldb, c, out);
         }
         j += alike * width;

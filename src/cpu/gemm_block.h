@@ -46,7 +46,7 @@ typedef struct block {
     int64_t fetch_rows; /* A in place: how many rows there are from a on; the next tile's are fetched while one runs. 0:
                            they are not */
     int packed_b;
-    gemm_asks asks_b;
+    gemm_asks asks;
     int most;      /* vectors of columns in a tile */
     int four_sums; /* wants_four_sums(), of the whole product */
     int rows_most; /* A in place: rows of a tile, at most; 0: as many as the kernel has */

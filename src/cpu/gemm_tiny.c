@@ -70,7 +70,7 @@ static __attribute__((noinline)) void run_block(const rung_cpu_args *p, const ti
     s.b = p->b;
     s.ldb = p->ldb;
     s.fetch_rows = 0;
-    s.asks_b = ASKS_NOTHING;
+    s.asks = ASKS_NOTHING;
     s.most = by->most;
     s.rows_most = rows_in_place(p);
     s.next = NULL;
@@ -81,7 +81,7 @@ static __attribute__((noinline)) void run_block(const rung_cpu_args *p, const ti
     s.out.fetch = (rung_fetch){0};
     s.out.ask_c = asks_c(p, p->k, 0);
     s.out.past = 0;
-    s.out.ask_b = RUNG_ASK_NOTHING;
+    s.out.asks = RUNG_ASK_NOTHING;
     s.four_sums = wants_four_sums(p);
     rung_gemm_sweep(&s);
 }

@@ -34,8 +34,9 @@ typedef struct rung_fetch {
     int64_t gap, ld;
 } rung_fetch;
 
-/* What a tile asks for of a B in place, in each step: a line into L2, or as many vectors as the tile has into L1. */
-enum { RUNG_ASK_NOTHING, RUNG_ASK_LINE, RUNG_ASK_VECTORS };
+/* What a tile asks for in each step: of a B in place a line into L2, or as many vectors as the tile has into L1; of a
+ * transposed A in place a line into L1. */
+enum { RUNG_ASK_NOTHING, RUNG_ASK_LINE, RUNG_ASK_VECTORS, RUNG_ASK_A };
 
 typedef struct rung_tile_out {
     int64_t ldc;
@@ -44,7 +45,7 @@ typedef struct rung_tile_out {
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
     int ask_c;        /* 1: C is asked for while the tile sums */
-    int ask_b;        /* RUNG_ASK_...: tiles as wide as packed ones ask */
+    int asks;         /* RUNG_ASK_...: tiles as wide as packed ones ask */
     int64_t ask_at;   /* how many floats behind each step's first one lies what is asked for */
     int past;         /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;

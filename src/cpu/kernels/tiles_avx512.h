@@ -181,7 +181,7 @@ static void (*const tiles_of[RUNG_A_KINDS + 1][TILES_ROWS_MOST - TILES_ROWS_LEAS
 VFN int is_better_in_assembly(const int rows, const int kind, int64_t count, int64_t k, const rung_tile_out *out)
 {
     enum { STEPS_LEAST = 12, STEPS_OF_ASKING = 24, ROWS_OF_ONE_TILE = 7 };
-    if (out->past || out->ask_b || (out->ask_c && k <= STEPS_OF_ASKING))
+    if (out->past || out->asks || (out->ask_c && k <= STEPS_OF_ASKING))
         return 0;
     return out->ask_c || out->fetch.at ||
            (kind == RUNG_A_BY_ROW && k >= STEPS_LEAST && (count > 1 || rows >= ROWS_OF_ONE_TILE));

@@ -208,7 +208,7 @@ void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
         plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
         plan->apart = p->beta != 0.0f; /* a large C would be rounded once a run */
     }
-    plan->asks_b = rung_choose_asks(p);
+    plan->asks = rung_choose_asks(p);
     plan->four_sums = wants_four_sums(p);
 }
 
@@ -278,7 +278,7 @@ void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
                .rows_most = rows_in_place(p),
                .ldb = p->ldb,
-               .asks_b = plan->asks_b,
+               .asks = plan->asks,
                .most = plan->most,
                .c = to.c,
                .four_sums = plan->four_sums,

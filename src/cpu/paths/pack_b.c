@@ -86,6 +86,15 @@ int rung_last_beside_packed(const rung_cpu_args *p)
     return a_bytes(p) <= p->cpu->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
 }
 
+/* Returns true where tiles ask for a transposed A in place: it may come from a far L3, and has more steps than the
+ * hardware follows. */
+static int may_wait_for_a(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 44, L2_PARTS = 8, COLUMNS_MOST = 2 * FEW };
+    return p->cpu->far_l3 && has_narrow_tiles(p) && p->trans_a && p->k > STEPS_LEAST && p->n <= COLUMNS_MOST &&
+           a_bytes(p) > p->cpu->l2_bytes / L2_PARTS;
+}
+
 void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
 {
     enum { ONE_GROUP_ROWS = 4 }; /* lower tiles read B more often than two groups read A */
@@ -95,6 +104,7 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
     enum { IN_TURN_L1_PARTS = 4, LAST_OF_MANY = 4 };
     const rung_cpu_kernel *kernel = p->kernel;
     plan->path = PATH_PACK_B;
+    plan->asks = may_wait_for_a(p) ? ASKS_OF_A : ASKS_NOTHING;
     if (p->n > 2 * FEW) {
         int64_t panel = panel_columns(kernel);
         plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
@@ -173,6 +183,7 @@ void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *works
                .b = workspace,
                .packed_b = 1,
                .most = plan->most,
+               .asks = plan->asks,
                .out = {.ldc = p->ldc}};
     int64_t n = p->n - plan->last;
     for (int64_t j = 0; j < n; j += plan->nc) {

@@ -85,6 +85,14 @@ static int is_one_vector(const rung_cpu_args *p)
     return p->k >= STEPS_OF_SHORT_ROWS && a_bytes(p) > L1_PARTS * p->cpu->l1_bytes;
 }
 
+/* Returns true where L3 is far and columns fill a narrow tile's only vector: a load for each FMA, too, and in the
+ * transposed product B comes in runs. */
+static int is_one_vector_of_far(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 80 };
+    return p->cpu->far_l3 && has_narrow_tiles(p) && p->n == p->kernel->vl && p->k >= STEPS_LEAST;
+}
+
 /* Returns the long operand where few rows, or few columns, go as the transposed product, whose vectors run along that
  * operand as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. */
 static gemm_side transposed_side(const rung_cpu_args *p)
@@ -104,7 +112,7 @@ static gemm_side transposed_side(const rung_cpu_args *p)
                          : p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3
                                           : L2_PARTS * p->cpu->l2_bytes;
     int is_long = p->trans_a && p->m > 4 * FEW && p->n <= (packs_b ? 2 * FEW : FEW);
-    return is_long && (a_bytes(p) > near_bytes || is_one_vector(p)) ? SIDE_A : SIDE_NONE;
+    return is_long && (a_bytes(p) > near_bytes || is_one_vector(p) || is_one_vector_of_far(p)) ? SIDE_A : SIDE_NONE;
 }
 
 static int has_transposed_side(const rung_cpu_args *p)
@@ -158,8 +166,8 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
     if (!plan->of_b && in_runs)
         plan->kc = even_block(p->k, RUN_STEPS, 8);
     if (plan->inner == PATH_DIRECT) {
-        plan->asks_b = in_runs && has_narrow_tiles(p) ? ASKS_AFTER : rung_choose_asks(&t);
-        int64_t steps = in_runs ? 0 : rung_run_steps(&t);
+        plan->asks = in_runs && has_narrow_tiles(p) ? ASKS_AFTER : rung_choose_asks(&t);
+        int64_t steps = p->cpu->far_l3 && !in_runs ? rung_run_steps(&t) : 0;
         if (steps)
             plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
         plan->four_sums = wants_four_sums(&t);
