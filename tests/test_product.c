@@ -51,8 +51,8 @@ static int tells_upper_halves(void)
 static void leaves_no_upper_halves_in_use(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{8, 48, 40}, {40, 144, 40}, {40, 150, 40}, {300, 200, 90}, {700, 600, 500},
-                                       {1, 900, 50}, {3, 20, 700}, {6, 8, 9}, {900, 20, 3}, {20, 900, 70}};
+    static const int64_t sizes[][3] = {{8, 48, 40},  {40, 144, 40}, {40, 150, 40}, {300, 200, 90}, {700, 600, 500},
+                                       {1, 900, 50}, {3, 20, 700},  {6, 8, 9},     {900, 20, 3},   {20, 900, 70}};
     if (!tells_upper_halves())
         skip();
     rung_context *one_thread = test_context(1);

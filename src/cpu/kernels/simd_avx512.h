@@ -76,8 +76,8 @@ VFN vf v_fma(vf x, vf y, vf z)
 {
     return _mm512_fmadd_ps(x, y, z);
 }
-/* A step's loads and FMAs that stay in the order they are written in, and z where it is, in tiles of so many vectors and
- * more: left the choice, the compiler moves their sums from register to register. */
+/* A step's loads and FMAs that stay in the order they are written in, and z where it is, in tiles of so many vectors
+ * and more: left the choice, the compiler moves their sums from register to register. */
 #define TILE_VECTORS_KEPT 3
 VFN vf v_kept_load(const float *p)
 {

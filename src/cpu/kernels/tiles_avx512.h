@@ -20,12 +20,12 @@ typedef struct tiles_args {
     const float *a, *b;                    /* 32 */
     float *c;                              /* 48 */
     int64_t a_ld, b_ld, c_ld;              /* 56: a_ld: by row, between rows; by k, between steps */
-    int64_t asking, turns, steps;          /* 80: turns of TILES_TURN steps that ask for a row of C, others, steps left */
-    int64_t ask_at;                        /* 104: from C to the first row that is asked for */
-    const rung_fetch *fetch;               /* 112: packed: a line of it every second step */
-    float alpha, beta;                     /* 120 */
-    int32_t writes, lanes;                 /* 128: how C is written, and the mask of each row's last vector */
-    int32_t end;                           /* 136: 1: one step more, whose last vector of B has but these lanes */
+    int64_t asking, turns, steps; /* 80: turns of TILES_TURN steps that ask for a row of C, others, steps left */
+    int64_t ask_at;               /* 104: from C to the first row that is asked for */
+    const rung_fetch *fetch;      /* 112: packed: a line of it every second step */
+    float alpha, beta;            /* 120 */
+    int32_t writes, lanes;        /* 128: how C is written, and the mask of each row's last vector */
+    int32_t end;                  /* 136: 1: one step more, whose last vector of B has but these lanes */
 } tiles_args;
 _Static_assert(offsetof(tiles_args, a) == 32 && offsetof(tiles_args, c) == 48 && offsetof(tiles_args, asking) == 80 &&
                    offsetof(tiles_args, fetch) == 112 && offsetof(tiles_args, writes) == 128 &&
@@ -40,7 +40,8 @@ _Static_assert(offsetof(rung_fetch, at) == 0 && offsetof(rung_fetch, end) == 8 &
  * r13  tiles left             zmm0 to zmm2  a step of B           zmm4  alpha
  * r14  C's ld                 zmm3          an element of A       zmm5  beta       k1  lanes
  * By row: rsi, rdi, r8  rows 0, 3 and 6 of A;  r9  A's ld.
- * By k: rsi  a step of A;  r9  A's ld.  Packed: r11, r15, r8  what is fetched, the end of its run, and the rung_fetch. */
+ * By k: rsi  a step of A;  r9  A's ld.  Packed: r11, r15, r8  what is fetched, the end of its run, and the rung_fetch.
+ */
 /* clang-format off */
 #define SUMS_0               "8", "9", "10" /* zmm8 to zmm10: row 0 of the tile */
 #define SUMS_1               "11", "12", "13"
@@ -168,16 +169,19 @@ TILES_FNS(by_k, BY_K)
 TILES_FNS(packed, PACKED)
 
 enum { TILES_PACKED = RUNG_A_KINDS };
-#define TILES_ROW(kind) {tiles_##kind##_5, tiles_##kind##_6, tiles_##kind##_7, tiles_##kind##_8}
+#define TILES_ROW(kind)                                                                                                \
+    {                                                                                                                  \
+        tiles_##kind##_5, tiles_##kind##_6, tiles_##kind##_7, tiles_##kind##_8                                         \
+    }
 static void (*const tiles_of[RUNG_A_KINDS + 1][TILES_ROWS_MOST - TILES_ROWS_LEAST + 1])(tiles_args *x) = {
     [RUNG_A_BY_ROW] = TILES_ROW(by_row),
     [RUNG_A_BY_K] = TILES_ROW(by_k),
     [TILES_PACKED] = TILES_ROW(packed),
 };
 
-/* Returns whether tiles take less time here than from a compiler. Beginning takes as long as some steps of k, and rows of
- * a transposed A in place have one address, so that a compiler keeps all sums in place. What asks for C in fewer steps
- * than lines come asks before its own sums. */
+/* Returns whether tiles take less time here than from a compiler. Beginning takes as long as some steps of k, and rows
+ * of a transposed A in place have one address, so that a compiler keeps all sums in place. What asks for C in fewer
+ * steps than lines come asks before its own sums. */
 VFN int is_better_in_assembly(const int rows, const int kind, int64_t count, int64_t k, const rung_tile_out *out)
 {
     enum { STEPS_LEAST = 12, STEPS_OF_ASKING = 24, ROWS_OF_ONE_TILE = 7 };
@@ -212,7 +216,9 @@ VFN void tiles_in_turn(const int rows, const int kind, const rung_tile_run *run,
                     .fetch = &out->fetch,
                     .alpha = out->alpha,
                     .beta = out->beta,
-                    .writes = out->beta != 0.0f ? WRITE_ADDED : as_summed ? WRITE_SUMS : WRITE_SCALED,
+                    .writes = out->beta != 0.0f ? WRITE_ADDED
+                              : as_summed       ? WRITE_SUMS
+                                                : WRITE_SCALED,
                     .lanes = (1 << out->lanes) - 1,
                     .end = has_end};
     tiles_of[out->fetch.at ? TILES_PACKED : kind][rows - TILES_ROWS_LEAST](&x);
