@@ -842,7 +842,8 @@ static int other_tiles(void)
 static rung_processor processor_named(const char *name)
 {
     if (strcmp(name, "small") == 0)
-        return (rung_processor){.l1_bytes = 32 << 10, .l2_bytes = 256 << 10, .l3_bytes = 4 << 20};
+        return (rung_processor){
+            .l1_bytes = 32 << 10, .l2_bytes = 256 << 10, .l3_bytes = 4 << 20, .whole_l3_bytes = 4 << 20};
     setenv("RUNG_CPU_PLAN", name, 1);
     return rung_cpu_processor();
 }

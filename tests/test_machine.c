@@ -102,6 +102,7 @@ static void expect_caches(long l1_kib, long l2_kib, long l3_kib)
     assert_int_equal(c.l1_bytes, l1_kib << 10);
     assert_int_equal(c.l2_bytes, l2_kib << 10);
     assert_int_equal(c.l3_bytes, l3_kib << 10);
+    assert_true(c.whole_l3_bytes >= c.l3_bytes);
     assert_int_equal(open_files, 0);
 }
 

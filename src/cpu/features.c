@@ -59,11 +59,11 @@ static const struct {
     const char *name;
     rung_processor processor;
 } processors[] = {
-    {"zen3", {32 << 10, 512 << 10, 16 << 20, .follows_rows = 1}},
-    {"zen4", {32 << 10, 1 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
-    {"zen5", {48 << 10, 1 << 20, 32 << 20, .follows_rows = 0}},
+    {"zen3", {32 << 10, 512 << 10, 16 << 20, 16 << 20, .follows_rows = 1}},
+    {"zen4", {32 << 10, 1 << 20, 16 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
+    {"zen5", {48 << 10, 1 << 20, 32 << 20, 32 << 20, .follows_rows = 0}},
     {"emerald",
-     {48 << 10, 2 << 20, 32 << 20, .follows_rows = 1, .stores_wait = 1, .far_l3 = 1, .three_loads = 1,
+     {48 << 10, 2 << 20, 32 << 20, 256 << 20, .follows_rows = 1, .stores_wait = 1, .far_l3 = 1, .three_loads = 1,
       .wide_units = 1}},
 };
 enum { PROCESSORS = sizeof processors / sizeof processors[0] };
@@ -150,6 +150,7 @@ rung_processor rung_cpu_processor(void)
     rung_processor processor = {32 << 10,
                                 512 << 10,
                                 4 << 20,
+                                4 << 20,
                                 .follows_rows = is_intel() || is_zen3_or_4(),
                                 .asks_for_few = is_zen3_or_4() && detect() & RUNG_CPU_AVX512,
                                 .stores_wait = is_intel(),
@@ -173,6 +174,7 @@ rung_processor rung_cpu_processor(void)
             *into[level[0] - '1'] = kib << 10;
     }
     long share = sysconf(_SC_NPROCESSORS_ONLN) * (long)L3_SHARE;
+    processor.whole_l3_bytes = processor.l3_bytes;
     if (share > 0 && processor.l3_bytes > share)
         processor.l3_bytes = share;
     return processor;

@@ -23,6 +23,8 @@ unsigned rung_cpu_features(void);
  * has measured has none of these. */
 typedef struct rung_processor {
     long l1_bytes, l2_bytes, l3_bytes;
+    /* All of the L3 that the system tells of, of which l3_bytes is this machine's share at worst. */
+    long whole_l3_bytes;
     /* The hardware loads ahead in a dozen long rows at once, and many requests at a time hold it up. */
     int follows_rows;
     /* Asking for what passes one or two rows gains, although the hardware follows it. */

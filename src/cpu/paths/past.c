@@ -26,12 +26,13 @@ static int64_t bytes_to_pass(const rung_cpu_args *p)
 }
 
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
- * that begin alike (rung_past_run). Where L3 is far it is also large: what it keeps of C costs less to write again. */
+ * that begin alike (rung_past_run). Where L3 is far it is also large, and may keep all of C: past the caches that takes
+ * up to four times as long to write again, while from memory it takes two thirds of the time. */
 static int should_pass_caches(const rung_cpu_args *p)
 {
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
     if (p->cpu->far_l3)
-        steps = c_bytes(p) <= p->cpu->l3_bytes / 4 * 3 ? 0 : min64(steps, PAST_STEPS_OF_FAR_L3);
+        steps = c_bytes(p) <= p->cpu->whole_l3_bytes / 2 ? 0 : min64(steps, PAST_STEPS_OF_FAR_L3);
     return p->beta == 0.0f && p->k <= steps && c_bytes(p) > bytes_to_pass(p) && p->kernel->vl >= 8 && p->n >= 2 * FEW &&
            p->m >= row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
