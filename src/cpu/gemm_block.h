@@ -165,14 +165,18 @@ static inline int64_t group_start(const grouping *by, int64_t group, int vl)
     return (whole * by->narrow + min64(whole, by->wide) + group - whole) * vl;
 }
 
-/* Returns whether stores that reach into a second line would wait: the fewer steps of k a tile has, the less of that is
- * in the shadow of sums, and the sooner asking for C pays. */
-static inline int asks_for_second_lines(const rung_cpu_args *p, int64_t k)
+/* Returns whether stores would wait: those that reach into a second line from L2 on, the others where C is further
+ * away. The fewer steps of k a tile has, the less of that is in the shadow of sums, and the sooner asking for C pays.
+ */
+static inline int would_wait_for_stores(const rung_cpu_args *p, int64_t k)
 {
-    enum { FEW_STEPS = 16, STEPS = 32 };
+    enum { FEW_STEPS = 16, STEPS = 32, STEPS_OF_WHOLE_LINES = 10, L2_PARTS_OF_WHOLE_LINES = 16 };
     const rung_processor *cpu = p->cpu;
+    if (c_has_whole_lines(p))
+        return k <= (has_narrow_tiles(p) ? FEW_STEPS : STEPS_OF_WHOLE_LINES) &&
+               c_bytes(p) > cpu->l2_bytes / L2_PARTS_OF_WHOLE_LINES;
     int64_t least = k <= FEW_STEPS ? cpu->l1_bytes / 4 : k <= STEPS ? cpu->l2_bytes / 8 : cpu->l2_bytes / 2;
-    return c_bytes(p) > least && !c_has_whole_lines(p);
+    return c_bytes(p) > least;
 }
 
 /* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. */
@@ -182,7 +186,7 @@ static inline int asks_c(const rung_cpu_args *p, int64_t k, int packed_a)
     if (p->kernel->runs_fetch && k > STEPS_FOR_LITTLE && c_bytes(p) > p->cpu->l2_bytes / L2_PARTS)
         return 1;
     if (p->cpu->stores_wait && !packed_a)
-        return asks_for_second_lines(p, k);
+        return would_wait_for_stores(p, k);
     return k > STEPS_FOR_NOTHING || (k > STEPS_LEAST && c_bytes(p) > p->cpu->l2_bytes / 4);
 }
 

@@ -126,11 +126,14 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
 
 const gemm_rule rung_rule_a_in_place = {"wants_a_in_place", wants_a_in_place, rung_plan_pack_b};
 
-/* Returns true where k is so short that writing C takes longer than adding up, and C is not in L2. Where no line is
- * shared between tiles, packing A pays from a middling k on. */
+/* Returns true where k is so short that writing C takes longer than adding up, and C is not in L2. Where stores wait,
+ * few steps pay for it already where C may not be there. Where no line is shared between tiles, packing A pays from a
+ * middling k on. */
 static int is_short_k(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST_PACKED = 17 };
+    enum { STEPS_LEAST_PACKED = 17, FEW_STEPS = 20, ROWS_OF_FEW = 48, L2_PARTS_OF_FEW = 16 };
+    if (p->cpu->stores_wait && p->k <= FEW_STEPS && p->m >= ROWS_OF_FEW && p->n > 4 * FEW)
+        return c_bytes(p) > p->cpu->l2_bytes / L2_PARTS_OF_FEW;
     if (p->cpu->stores_wait)
         return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes / 8 * 3;
     if (p->k >= STEPS_LEAST_PACKED && c_has_whole_lines(p))
