@@ -19,6 +19,7 @@ tell() { # all that four verbs say
 for name in $names; do
     [ "$name" = RUNG_CACHE_DIR ] || unset "$name"
 done
+"$rung" lens l02_coalesced 8x9x10 >"$work/once" 2>&1 # which may have to be compiled, and says so
 tell >"$work/unset"
 for name in $names; do
     [ "$name" = RUNG_CACHE_DIR ] && continue # it keeps away what was tuned here

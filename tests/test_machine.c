@@ -121,6 +121,7 @@ static void caches_are_those_of_the_first_cpu(void **state)
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) { /* 16 MiB for each CPU */
         online = shares[i][0];
         expect_caches(48, 1280, shares[i][1]);
+        assert_int_equal(rung_cpu_processor().whole_l3_bytes, 36608 << 10);
     }
 }
 
@@ -154,13 +155,13 @@ static void a_processor_can_be_named(void **state)
     (void)state;
     static const struct {
         const char *name;
-        long kib[3];
+        long kib[3], whole_l3_kib;
         int manners[6];
     } known[] = {
-        {"zen3", {32, 512, 16384}, {1, 0, 0, 0, 0, 0}},
-        {"zen4", {32, 1024, 16384}, {1, 1, 0, 0, 0, 0}},
-        {"zen5", {48, 1024, 32768}, {0, 0, 0, 0, 0, 0}},
-        {"emerald", {48, 2048, 32768}, {1, 0, 1, 1, 1, 1}},
+        {"zen3", {32, 512, 16384}, 16384, {1, 0, 0, 0, 0, 0}},
+        {"zen4", {32, 1024, 16384}, 16384, {1, 1, 0, 0, 0, 0}},
+        {"zen5", {48, 1024, 32768}, 32768, {0, 0, 0, 0, 0, 0}},
+        {"emerald", {48, 2048, 32768}, 262144, {1, 0, 1, 1, 1, 1}},
     };
     clear();
     online = 1;
@@ -171,6 +172,7 @@ static void a_processor_can_be_named(void **state)
         assert_int_equal(rung_cpu_check_features(), RUNG_SUCCESS);
         assert_memory_equal(manners, known[i].manners, sizeof manners);
         expect_caches(known[i].kib[0], known[i].kib[1], known[i].kib[2]);
+        assert_int_equal(c.whole_l3_bytes, known[i].whole_l3_kib << 10);
     }
     static const char *const unknown[] = {"zen", "zen33", "Zen3", " zen3"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
