@@ -42,8 +42,8 @@ const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_c
                                        const rung_operand *a, const rung_operand *b)
 {
     const int64_t bytes_a = rung_operand_copy_bytes(a, p), bytes_b = rung_operand_copy_bytes(b, p);
-    const char *reason = bytes_a ? rung_row_copy_refuses(a->inner, a->outer * p->batch) : NULL;
-    if (!reason && bytes_b)
+    const char *reason = bytes_a && !a->turned ? rung_row_copy_refuses(a->inner, a->outer * p->batch) : NULL;
+    if (!reason && bytes_b && !b->turned)
         reason = rung_row_copy_refuses(b->inner, b->outer * p->batch);
     if (reason)
         return reason;
@@ -64,15 +64,42 @@ rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to)
     return c;
 }
 
+static int rows_at_16_bytes(const rung_operand *o, int64_t batch)
+{
+    return ((uintptr_t)o->at | (uintptr_t)o->ld * 4 | (batch > 1 ? (uintptr_t)o->stride * 4 : 0)) % 16 == 0;
+}
+
+/* Turns one operand. The copy takes its place. */
+static rung_status turn(rung_cuda *cuda, rung_operand *o, int64_t batch, float *to)
+{
+    const int64_t ld = rung_row_copy_ld(o->outer);
+    const rung_turn_args args = {.from = o->at,
+                                 .to = to,
+                                 .k = o->inner,
+                                 .mn = o->outer,
+                                 .ld_from = o->ld,
+                                 .ld_to = ld,
+                                 .stride_from = o->stride,
+                                 .stride_to = ld * o->inner,
+                                 .aligned = rows_at_16_bytes(o, batch)};
+    *o = (rung_operand){to, ld, args.stride_to, args.mn, args.k, 1, 0};
+    return rung_turn_run(cuda, &args, batch);
+}
+
 rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
                                void *workspace)
 {
     const int64_t bytes_a = rung_operand_copy_bytes(a, p), bytes_b = rung_operand_copy_bytes(b, p);
+    float *to_a = workspace, *to_b = (float *)((char *)workspace + bytes_a);
     rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
     int count = 0;
-    if (bytes_a)
-        copies[count++] = rung_operand_copy_to(a, p->batch, workspace);
-    if (bytes_b)
-        copies[count++] = rung_operand_copy_to(b, p->batch, (float *)((char *)workspace + bytes_a));
+    if (a->turned)
+        RUNG_TRY(turn(cuda, a, p->batch, to_a));
+    else if (bytes_a)
+        copies[count++] = rung_operand_copy_to(a, p->batch, to_a);
+    if (b->turned)
+        RUNG_TRY(turn(cuda, b, p->batch, to_b));
+    else if (bytes_b)
+        copies[count++] = rung_operand_copy_to(b, p->batch, to_b);
     return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL) : RUNG_SUCCESS;
 }

@@ -4,12 +4,14 @@
 
 #include "cuda/driver/device.h"
 #include "cuda/device/row_copy.h"
+#include "cuda/host/turn.h"
 
 /* An operand as it lies: `outer` rows of `inner` elements, in each batch. */
 typedef struct rung_operand {
     const float *at;
     int64_t ld, stride, inner, outer;
     int readable; /* by the copy engine */
+    int turned;   /* first, since k is innermost and the kernel reads it with k outermost */
 } rung_operand;
 
 /* Returns whether the copy engine can read the rows: they start at multiples of 16 bytes, and batches lie a positive
@@ -36,7 +38,8 @@ static inline rung_operand rung_operand_a(const rung_problem *p)
                           p->trans_a ? p->m : p->k,
                           p->trans_a ? p->k : p->m,
                           rung_rows_readable(p->align_a, p->batch, p->stride_a) &&
-                              rung_rows_in_reach(p->trans_a ? p->k : p->m, p->lda, p->batch, p->stride_a)};
+                              rung_rows_in_reach(p->trans_a ? p->k : p->m, p->lda, p->batch, p->stride_a),
+                          0};
 }
 
 static inline rung_operand rung_operand_b(const rung_problem *p)
@@ -47,7 +50,8 @@ static inline rung_operand rung_operand_b(const rung_problem *p)
                           p->trans_b ? p->k : p->n,
                           p->trans_b ? p->n : p->k,
                           rung_rows_readable(p->align_b, p->batch, p->stride_b) &&
-                              rung_rows_in_reach(p->trans_b ? p->n : p->k, p->ldb, p->batch, p->stride_b)};
+                              rung_rows_in_reach(p->trans_b ? p->n : p->k, p->ldb, p->batch, p->stride_b),
+                          0};
 }
 
 /* Returns the elements from one row of a copy to the next: rows start with a sector, long ones with a line. */
@@ -60,6 +64,8 @@ static inline int64_t rung_row_copy_ld(int64_t inner)
 /* Returns the bytes of the copy that makes it readable; 0 where it is readable, or k is 0. */
 static inline int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p)
 {
+    if (o->turned)
+        return rung_row_copy_ld(o->outer) * p->k * p->batch * 4;
     return o->readable || !p->k ? 0 : rung_row_copy_ld(o->inner) * o->outer * p->batch * 4;
 }
 
@@ -74,14 +80,16 @@ static inline double rung_row_copy_us(const rung_machine *machine, int64_t bytes
 static inline int64_t rung_operand_moved_bytes(const rung_operand *o, const rung_problem *p)
 {
     const int64_t pieces = (o->inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * o->outer * p->batch;
-    return o->readable || !p->k ? 0 : pieces * RUNG_ROW_PIECE * (int64_t)sizeof(float);
+    return o->readable || o->turned || !p->k ? 0 : pieces * RUNG_ROW_PIECE * (int64_t)sizeof(float);
 }
 
-/* Returns the time of the launch that copies those of the two operands that are not readable. */
+/* Returns the time of the launches that copy or turn those of the two operands that are not read as they lie. */
 static inline double rung_operand_copies_us(const rung_machine *machine, const rung_operand *a, const rung_operand *b,
                                             const rung_problem *p)
 {
-    return rung_row_copy_us(machine, rung_operand_moved_bytes(a, p) + rung_operand_moved_bytes(b, p));
+    return rung_row_copy_us(machine, rung_operand_moved_bytes(a, p) + rung_operand_moved_bytes(b, p)) +
+           (a->turned ? rung_turn_us(machine, rung_operand_copy_bytes(a, p)) : 0.0) +
+           (b->turned ? rung_turn_us(machine, rung_operand_copy_bytes(b, p)) : 0.0);
 }
 
 /* Returns why these copies of A and B cannot be made; NULL where they can. */
@@ -89,7 +97,7 @@ const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_c
                                        const rung_operand *a, const rung_operand *b);
 /* Describes the operand's copy at `to`. The copy takes the operand's place. */
 rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to);
-/* Copies what is not readable, A's copy first in the workspace; the copies take the operands' places. */
+/* Copies or turns what is not read as it lies, A first in the workspace; the copies take the operands' places. */
 rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
                                void *workspace);
 

@@ -1,10 +1,10 @@
 /* Runs a planned product in large tiles: packs what has to be packed, describes the operands, launches. */
-#include "cuda/device/turn.h"
 #include "cuda/driver/chain.h"
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/large/args.h"
 #include "cuda/families/large/large.h"
 #include "cuda/host/boxes.h"
+#include "cuda/host/turn.h"
 
 #include <math.h>
 
@@ -17,31 +17,19 @@ typedef struct operand {
 static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int align, int classed, float *to,
                         operand *o)
 {
-    rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, "turn", classed ? "turn_classes" : "turn_operand", &function));
     const operand from = *o;
     *o = (operand){to, rung_row_copy_ld(mn), rung_row_copy_ld(mn) * p->k};
-    rung_turn_args args = {.from = from.at,
-                           .to = to,
-                           .k = p->k,
-                           .mn = mn,
-                           .ld_from = from.ld,
-                           .ld_to = o->ld,
-                           .stride_from = from.stride,
-                           .stride_to = o->stride,
-                           .class_rows = classed ? large_class_rows(p) : 0,
-                           .aligned = align >= 16};
-    for (int64_t z = 0; z < p->batch; z += 65535) { /* so many is the limit of a grid along z */
-        rung_grid grid = {.x = (unsigned)rung_ceil_div(mn, RUNG_TURN_TILE),
-                          .y = (unsigned)rung_min64(rung_ceil_div(p->k, RUNG_TURN_TILE), 65535),
-                          .z = (unsigned)rung_min64(p->batch - z, 65535),
-                          .threads = RUNG_TURN_THREADS,
-                          .overlaps = 1};
-        RUNG_TRY(rung_launch(cuda, &function, &grid, &args));
-        args.from += 65535 * from.stride;
-        args.to += 65535 * o->stride;
-    }
-    return RUNG_SUCCESS;
+    const rung_turn_args args = {.from = from.at,
+                                 .to = to,
+                                 .k = p->k,
+                                 .mn = mn,
+                                 .ld_from = from.ld,
+                                 .ld_to = o->ld,
+                                 .stride_from = from.stride,
+                                 .stride_to = o->stride,
+                                 .class_rows = classed ? large_class_rows(p) : 0,
+                                 .aligned = align >= 16};
+    return rung_turn_run(cuda, &args, p->batch);
 }
 
 /* Describes a copy of the operand at `to`, in the order it lies. The copy takes the operand's place. */

@@ -33,23 +33,12 @@ static const double end_us = 4.48, scattered_end_us = 5.31, transposed_end_us = 
 /* Where four blocks or more share a tile: they leave sums and meet; each part beyond 32 adds; blocks have parts of two
  * tiles. Where fewer than four share it: they leave sums. */
 static const double meet_us = 5.46, more_parts_us = 0.58, straddle_us = 7.03, leave_us = 7.75;
-static const double turn_us = 2.72, turn_bytes_per_us = 3.6e6; /* read and written bytes both count */
 /* With classes of k: a small operand is turned, and parts that start apart are added. */
 static const double class_turn_us = 4.5, class_meet_us = 11;
 /* The copying warps take so many cycles of a step from the multiplying ones: in each step, and for each of their
  * copies, with k outermost and innermost. */
 static const double copy_cycles = 14.72, copy_row_cycles = 4.90, copy_line_cycles = 40.1;
 static const double write_bytes_per_us = 4.47e6;
-
-static double turned_us(const rung_machine *machine, int64_t bytes)
-{
-    return 2.0 * (double)bytes / (turn_bytes_per_us * machine->memory_speed);
-}
-
-static double turn_cost_us(const rung_machine *machine, int64_t bytes)
-{
-    return bytes ? turn_us + turned_us(machine, bytes) : 0;
-}
 
 /* Predicts the time with `streamed` tiles cut along k over `grid` blocks, and the others done whole. */
 static double wave_cost_us(const large_plan *s, int64_t streamed, int64_t grid, double step_us, double tile_us)
@@ -154,7 +143,7 @@ static void try_classes(const rung_machine *machine, const rung_kernel *kernel, 
     s->bytes_partials = (int64_t)s->grid * 2 * kernel->bm * kernel->bn * 4;
     const double step_us = large_tile_of(kernel)->cost.step_cycles / (machine->clock_ghz * 1e3);
     const int64_t turned = (s->turn_a ? s->bytes_a : 0) + (s->turn_b ? s->bytes_b : 0);
-    s->cost_us = launch_us + (s->turn_a + s->turn_b) * class_turn_us + turned_us(machine, turned) +
+    s->cost_us = launch_us + (s->turn_a + s->turn_b) * class_turn_us + rung_turned_us(machine, turned) +
                  rung_row_copy_us(machine, s->bytes_a + s->bytes_b - turned) + end_us + class_meet_us +
                  (double)rung_ceil_div(s->class_steps, pieces) * step_us +
                  fmax((double)pieces * LARGE_CLASSES / 32 - 1, 0) * more_parts_us;
@@ -202,7 +191,7 @@ static const char *plan_operands(const rung_machine *machine, const rung_kernel 
         const char *refusal = pack_a && !s->turn_a ? rung_row_copy_refuses(inner_a, rows_a * p->batch) : NULL;
         if (!refusal && pack_b && !s->turn_b)
             refusal = rung_row_copy_refuses(p->n, p->k * p->batch);
-        const double us = turn_cost_us(machine, s->turn_a ? to_a : 0) + turn_cost_us(machine, s->turn_b ? to_b : 0) +
+        const double us = rung_turn_us(machine, s->turn_a ? to_a : 0) + rung_turn_us(machine, s->turn_b ? to_b : 0) +
                           rung_row_copy_us(machine, (s->turn_a ? 0 : to_a) + (s->turn_b ? 0 : to_b)) +
                           (*at ? copied_cost_us(kernel, *at, s->cost_us) : 0);
         if (refusal || us >= least) {

@@ -32,8 +32,11 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
 {
     const rung_kernel *kernel = choice->kernel;
     const medium_plan *s = &choice->plan.medium;
+    rung_operand a = rung_operand_a(p), b = medium_operand_b(medium_tile_of(kernel), p);
+    rung_problem read = *p;
+    read.trans_b = p->trans_b && !medium_tile_of(kernel)->large_loop;
     rung_function function;
-    RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
+    RUNG_TRY(rung_form_function(cuda, kernel, &read, "", &function));
     int64_t streamed = (s->tiles - s->whole_tiles) * s->steps;
     rung_medium_args args = {.order.tiles_m = (int32_t)s->tiles_m,
                              .order.tiles_n = (int32_t)s->tiles_n,
@@ -47,12 +50,11 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
                              .c_vector = p->align_c >= 16};
     rung_args_fill(&args.g, p);
     if (p->k) { /* else nothing is read: any map will do */
-        rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
         a.readable = !s->copy_a;
         b.readable = !s->copy_b;
         RUNG_TRY(rung_operands_copy(cuda, p, &a, &b, workspace));
         RUNG_TRY(describe(cuda, &a, p->batch, !p->trans_a, kernel->bm, &args.a_map));
-        RUNG_TRY(describe(cuda, &b, p->batch, p->trans_b, kernel->bn, &args.b_map));
+        RUNG_TRY(describe(cuda, &b, p->batch, read.trans_b, kernel->bn, &args.b_map));
     }
     if (s->bytes_partials) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);

@@ -44,12 +44,12 @@ int medium_refuses_sums(const rung_problem *p)
     return !p->trans_a && p->trans_b && p->k < SHORT_K;
 }
 
-/* Returns how many times as long steps take by the forms of the operands, which decide how often FFMAs meet busy
- * register ports. */
-static double form_factor(const rung_problem *p)
+/* Returns how many times as long steps take by the forms of the operands, as the tile reads them, which decide how
+ * often FFMAs meet busy register ports. */
+static double form_factor(const medium_tile *t, const rung_problem *p)
 {
     static const double factor[] = {1.0, 1.01, 0.98, 1.04}; /* NN NT TN TT */
-    return factor[2 * (p->trans_a != 0) + (p->trans_b != 0)];
+    return factor[2 * (p->trans_a != 0) + (p->trans_b && !t->large_loop)];
 }
 
 /* Returns how many of a block's groups share `steps`, at least four each (families/medium/kernel.inc). */
@@ -167,12 +167,12 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     memset(s, 0, sizeof *s);
     if (p->m >= INT32_MAX - 65536 || p->n >= INT32_MAX - 65536 || p->k >= INT32_MAX - 65536)
         return "a size close to 2^31 or over it";
-    if (medium_refuses_sums(p))
+    if (!t->large_loop && medium_refuses_sums(p))
         return "k is innermost in both operands and short";
     int64_t steps = rung_ceil_div(p->k, MEDIUM_BK);
-    s->factor = form_factor(p);
+    s->factor = form_factor(t, p);
     s->end_us = p->align_c >= 16 ? 0.0 : scattered_us * kernel->bm * kernel->bn / (4096.0 * kernel->threads / 128.0);
-    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
+    const rung_operand a = rung_operand_a(p), b = medium_operand_b(t, p);
     s->few_parts = 4.0 * MEDIUM_FEW / ((double)kernel->bm * kernel->bn);
     s->tiles_m = rung_ceil_div(p->m, kernel->bm);
     s->tiles_n = rung_ceil_div(p->n, kernel->bn);
@@ -205,12 +205,12 @@ double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     const medium_tile *t = medium_tile_of(kernel);
     if (t->marked)
         return HUGE_VAL;
-    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
+    const rung_operand a = rung_operand_a(p), b = medium_operand_b(t, p);
     int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch,
             steps = rung_ceil_div(p->k, MEDIUM_BK);
     /* A block that has the multiprocessor for itself, with all its groups at work, or half of them at most. */
     double lone_us = t->resident == 1 ? 2.0 * t->cost.alone_us : t->cost.alone_us,
-           step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
+           step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(t, p),
            products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * RUNG_COSTS_GHZ /
                       machine->clock_ghz;
     return launch_us + rung_overlapped_floor(products, rung_memory_us(machine, p, kernel->bn)) +
@@ -229,6 +229,8 @@ const char *medium_estimate(const rung_machine *machine, const rung_config *conf
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
     rung_note(choice, "%lld tiles, %lld of them cut over %lld blocks%s%s", (long long)s.tiles,
               (long long)(s.tiles - s.whole_tiles), (long long)s.streamers, s.bytes_a ? ", A packed" : "",
-              s.bytes_b ? ", B packed" : "");
+              !s.bytes_b                                         ? ""
+              : medium_tile_of(kernel)->large_loop && p->trans_b ? ", B turned"
+                                                                 : ", B packed");
     return NULL;
 }

@@ -19,9 +19,9 @@ enum {
 
 typedef struct vector_tile {
     RUNG_TILE_HEAD;
-    int k_innermost, apart, warps, resident;
+    int k_innermost, apart, rows, steps, warps, resident;
     struct {
-        double bytes_per_us, block_us, round_us, step_us;
+        double bytes_per_us, block_us, step_us;
     } cost;
 } vector_tile;
 
@@ -30,12 +30,12 @@ RUNG_TILE_TABLE vector_tile table[] = {
 #include "cuda/families/vector/tiles.inc"
 #undef RUNG_TILE
 };
-RUNG_TILE_COSTS(vector, "bytes_per_us block_us round_us step_us")
+RUNG_TILE_COSTS(vector, "bytes_per_us block_us step_us")
 
 /* Where k is innermost: a launch with its first and last block, the meeting of parts, and each sixteen of them, in
  * microseconds. All constants are fitted to timings on an H200, replayed from graphs, as launches hide the time of
- * short products (results/times-graph-h200.jsonl). */
-static const double dot_launch_us = 0.25, dot_meet_us = 1.11, dot_sixteen_us = 0.254, gather_launch_us = 1.23;
+ * short products (results/times-dot-h200.jsonl, times-graph-h200.jsonl). */
+static const double dot_launch_us = 1.77, dot_meet_us = 1.17, dot_sixteen_us = 0.39, gather_launch_us = 1.23;
 /* The same where rows are innermost; parts are added sixteen at a time. Where a multiprocessor has more than two blocks
  * memory reads in so many places that its time counts `crowded` times. */
 static const double axpy_launch_us = 1.26, axpy_meet_us = 0.84, axpy_sixteen_us = 0.50, crowded = 1.08;
@@ -67,20 +67,12 @@ static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
     return VECTOR_TILES_OF(rows, ld, kernel->bm, k_is_innermost(p)) * p->batch;
 }
 
-/* Returns the factor on memory's time of a dot product. Fewer blocks than run at once keep too few bytes under way.
- * More drift apart, so that fewer are left at the end: that costs a share of a round. */
-static double dot_factor(double rounds)
-{
-    const double drift = 0.22;
-    return rounds > 1.0 ? 1.0 + drift / rounds : 1.0 / rounds;
-}
-
 /* Returns how much longer a dot product takes whose vector is not read 16 bytes at a time, as its elements lie apart or
  * rows of the matrix start at odd addresses: each four rows take a cycle of a multiprocessor for every line that a load
  * of a warp touches, and so much of these shows beside memory's time. */
 static double single_us(const rung_machine *machine, const rung_problem *p, int64_t step)
 {
-    const double shows = 0.60, elements = (double)p->batch * (double)(p->m * p->n) * (double)p->k,
+    const double shows = 0.35, elements = (double)p->batch * (double)(p->m * p->n) * (double)p->k,
                  cycles = elements * rung_lesser(1.0, (double)step / 8.0) / 4.0 / machine->sms;
     if (step == 1 && (is_vector_of_rows(p) ? p->align_a : p->align_b) >= 16)
         return 0.0;
@@ -97,18 +89,16 @@ static double sectors_us(const rung_kernel *kernel, const rung_problem *p, int64
 }
 
 /* Returns the microseconds of a product with k innermost whose blocks are a part of k for each of `tiles`: memory's
- * time, and what a warp waits for its first bytes and for the others, one after the other. */
+ * time, and what a warp waits for what it loads, one load after the other. */
 static double dot_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int64_t step,
                      int64_t tiles, int64_t parts, double matrix_bytes)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
-                  steps = rung_ceil_div(rung_ceil_div(p->k, parts), (t->apart ? 1 : t->warps) * 128);
-    const double sms = machine->sms, blocks = (double)(tiles * parts),
-                 memory = matrix_bytes / (t->cost.bytes_per_us * machine->memory_speed) *
-                          dot_factor(blocks / (t->resident * sms)),
-                 busy = rung_overlapped(rung_longer(memory, t->cost.block_us * blocks / sms),
-                                        t->cost.round_us + t->cost.step_us * (double)(rounds * steps));
+                  steps = rung_ceil_div(rung_ceil_div(p->k, parts), (t->apart ? 1 : t->warps) * t->steps * 128);
+    const double memory = matrix_bytes / (t->cost.bytes_per_us * machine->memory_speed),
+                 blocks = t->cost.block_us * (double)(tiles * parts) / machine->sms,
+                 busy = rung_overlapped(rung_longer(memory, blocks), t->cost.step_us * (double)(rounds * steps));
     return dot_launch_us + (parts > 1 ? dot_meet_us + dot_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
            rung_longer(busy + single_us(machine, p, step), sectors_us(kernel, p, step, matrix_bytes));
 }

@@ -1,5 +1,5 @@
-/* What follows from a vector kernel's row, for host and device: macros of BM, BK, WARPS, RESIDENT,
- * K_INNERMOST, APART. */
+/* What follows from a vector kernel's row, for host and device: macros of BM, BK, ROWS, STEPS, WARPS,
+ * RESIDENT, K_INNERMOST, APART. */
 #ifndef RUNG_VECTOR_TILE_H
 #define RUNG_VECTOR_TILE_H
 
@@ -16,7 +16,7 @@
 #define VECTOR_TILES(rows, ld) VECTOR_TILES_OF(rows, ld, BM, K_INNERMOST)
 
 #define VECTOR_ROW                                                                                                     \
-    .tm = K_INNERMOST ? 4 : BM / 32, .tn = 1, .threads = VECTOR_THREADS,                                               \
+    .tm = K_INNERMOST ? ROWS : BM / 32, .tn = 1, .threads = VECTOR_THREADS,                                            \
     .max_registers = RUNG_REGISTERS(VECTOR_THREADS, RESIDENT), .max_spill_bytes = K_INNERMOST ? 16 : 0,                \
     .accepts = RUNG_ACCEPTS_ALL
 
@@ -25,8 +25,10 @@
     RUNG_TILE_CHECK(K_INNERMOST <= 1 && APART <= 1, ".k_innermost and .apart are 0 or 1")                              \
     RUNG_TILE_CHECK(RESIDENT *VECTOR_THREADS <= 2048, "a multiprocessor holds 2048 threads: a lower .resident")        \
     RUNG_TILE_CHECK(VECTOR_THREADS <= 1024, "a block has at most 1024 threads: at most 32 .warps")                     \
-    RUNG_TILE_CHECK(!K_INNERMOST || BM == (APART ? 4 * WARPS : 4),                                                     \
-                    "with .k_innermost BM is 4; with .apart too, 4 times .warps")                                      \
+    RUNG_TILE_CHECK(!K_INNERMOST || ROWS == 4 || ROWS == 8, "with .k_innermost .rows is 4 or 8")                       \
+    RUNG_TILE_CHECK(!K_INNERMOST || (STEPS >= 1 && STEPS <= 4), "with .k_innermost .steps is 1 to 4")                  \
+    RUNG_TILE_CHECK(!K_INNERMOST || BM == (APART ? ROWS * WARPS : ROWS),                                               \
+                    "with .k_innermost BM is .rows; with .apart too, .rows times .warps")                              \
     RUNG_TILE_CHECK(K_INNERMOST || BM == 32 || BM == 64 || BM == 128 || BM == 256,                                     \
                     "without .k_innermost BM is 32, 64, 128 or 256")                                                   \
     RUNG_TILE_CHECK(K_INNERMOST || (BM <= VECTOR_THREADS && BM * BK == VECTOR_AT_ONCE * VECTOR_THREADS),               \
