@@ -23,6 +23,11 @@ static const double odd_rows = 2.52;
 /* In a crowd a load of a thread that adds parts of k takes so long; so much of its blocks' starts and ends shows in
  * the only round. */
 static const double crowd_load_us = 0.025, only_round = 0.50;
+/* Where up to so many blocks of a crowd share a multiprocessor and rows of C are aligned, all end at a time, and the
+ * blocks of a second round come to lie three and none instead of two and two. From one and a half rounds on, as long as
+ * two are not full, multiplying takes so many times as long. */
+enum { IN_STEP = 3 };
+static const double in_step = 1.2;
 /* A round of a crowd's blocks takes so much longer in a batch, whose matrices have no operand in common: no block finds
  * in the second level of cache what another one has read. */
 static const double batch_round_us = 0.10;
@@ -129,7 +134,10 @@ static double crowd_us(const rung_kernel *kernel, const small_tile *t, double bl
                        double block_work_us, double odd_end)
 {
     const double busiest = rung_whole_up(blocks / sms), full = rung_whole(busiest / resident) * resident;
-    return rung_overlapped(full + filling_blocks(kernel, busiest - full), t->cost.alone) * block_work_us +
+    const int uneven =
+        resident <= IN_STEP && odd_end == 0.0 && 2.0 * blocks > 3.0 * sms * resident && busiest < 2.0 * resident;
+    return rung_overlapped(full + filling_blocks(kernel, busiest - full), t->cost.alone) * block_work_us *
+               (uneven ? in_step : 1.0) +
            t->cost.block_us * (crowd_ends(busiest / resident) + odd_end * busiest / resident);
 }
 
