@@ -171,7 +171,7 @@ illegal lone 's/_lonewarp_f32_8x128x16_s3/_lonewarp_f32_8x128x16_s1/' '8x128x16_
 illegal lone '0,/[.]fourths = 0/s//.fourths = 1/' '.fourths is only with .copied'
 illegal large 's/_tma_f32_128x256x16_s8/_tma_f32_128x256x16_s3/' '128x256x16_s3: at least four stages'
 illegal accurate 's/_f16x3_128x128x32_s6/_f16x3_128x128x32_s2/' '128x128x32_s2: at least three stages'
-illegal vector 's/_32x1x128_s1, .k_innermost = 1, .apart = 1, .warps = 8/_256x1x128_s1, .k_innermost = 1, .apart = 1, .warps = 64/' 'at most 32 .warps'
+illegal vector 's/_32x1x128_s1, .k_innermost = 1, .apart = 1, .rows = 4, .steps = 1, .warps = 8/_256x1x128_s1, .k_innermost = 1, .apart = 1, .rows = 4, .steps = 1, .warps = 64/' 'at most 32 .warps'
 illegal medium 's/[.]marked = 1/.marked = 2/' '.marked and .large_loop are 0 or 1'
 
 echo 'RUNG_TILE(sm80_plain_f32_big, .idea = "no sizes in its name")' >>src/cuda/families/plain/tiles.inc
