@@ -38,7 +38,7 @@ expect 0 'threadIdx.x' solution 01 --now
 expect 0 'Where does block' hint 01
 expect 0 '64 bits' hint 1
 expect 0 'no further hint' hint one_each
-expect 1 'wrong at .*: C\[0\]\[1\] was never written' check 01
+expect 1 'block (1,0,0), thread 0, .* line 10: writes byte 0 of C, which block 0 wrote too: nothing says which of them comes first' check 01
 expect 0 'tried *1' list
 expect 0 'threadIdx.x' solution 01
 echo "/* mine */" >>"$work/files/e01_one_each.cu"
@@ -132,7 +132,7 @@ watcher=$!
 # verdicts COUNT: waits until so many attempts have failed; each verdict is told before the wait, and once.
 verdicts() {
     while kill -0 $watcher 2>/dev/null && [ "$(grep -c 'waiting for the next save' "$work/watch")" -lt "$1" ]; do sleep 0.2; done
-    [ "$(grep -c 'was never written' "$work/watch")" = 1 ] || { echo "--watch, attempt $1: $(cat "$work/watch")"; bad=1; }
+    [ "$(grep -c 'wrote too' "$work/watch")" = 1 ] || { echo "--watch, attempt $1: $(cat "$work/watch")"; bad=1; }
 }
 verdicts 1
 leave='__attribute__((constructor)) static void leave(void) { exit(0); }'
@@ -157,8 +157,8 @@ unproved() { # WORDS EXERCISE SHELL_COMMAND_IN_ITS_FOLDER
     (cd "$work/course"/e"$2"_* && eval "$3") || { echo "prove $2: '$3' failed"; bad=1; }
     RUNG_LEARN="$work/course" expect 1 "FAIL.*$1" prove "$2" --seed 1
 }
-unproved "the start should fail with 'wrong', but passes" 01 'cp solution.cu start.cu'
-unproved 'the start should fail with .race., but fails with wrong' 01 'sed -i "s/^start.*/start race/" goals'
+unproved "the start should fail with 'race', but passes" 01 'cp solution.cu start.cu'
+unproved 'the start should fail with .wrong., but fails with race' 01 'sed -i "s/^start.*/start wrong/" goals'
 unproved 'the solution does not pass: ' 01 'cp start.cu solution.cu'
 unproved 'text.md has no hint' 01 'sed -i "/^## Hint/d" text.md'
 unproved 'start: meets a goal that should refuse it' 04 'sed -i "s/per_store <= 4/per_store <= 1000/" goals'

@@ -23,7 +23,7 @@ __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigne
         if (kind == RUNG_LENS_ATOMIC)
             lens_publish_atomic(pc, address, 1u << log2_bytes);
         else if (write)
-            lens_publish_write(address, 1u << log2_bytes);
+            lens_publish_write(pc, address, 1u << log2_bytes);
         else
             lens_publish_read(pc, address, 1u << log2_bytes);
     }
@@ -72,8 +72,10 @@ static void access_flag(uintptr_t pc, const void *at, unsigned log2_bytes, rung_
         access_flag(PC, at, log2_bytes, kind);                                                                         \
     }
 
+FLAG_HOOK(volatile_read1, 0, RUNG_LENS_LOAD)
 FLAG_HOOK(volatile_read4, 2, RUNG_LENS_LOAD)
 FLAG_HOOK(volatile_read8, 3, RUNG_LENS_LOAD)
+FLAG_HOOK(volatile_write1, 0, RUNG_LENS_STORE)
 FLAG_HOOK(volatile_write4, 2, RUNG_LENS_STORE)
 FLAG_HOOK(volatile_write8, 3, RUNG_LENS_STORE)
 

@@ -234,7 +234,7 @@ void lens_order_copy(uint32_t *to, const uint32_t *from);
 /* ---- publish.c ---- */
 void lens_publish_begin(void);                                             /* a launch */
 void lens_publish_block(void);                                             /* a block, or a cluster's */
-void lens_publish_write(uintptr_t address, unsigned bytes);                /* of data, to global memory */
+void lens_publish_write(uintptr_t pc, uintptr_t address, unsigned bytes);  /* of data, to global memory */
 void lens_publish_flag(uintptr_t address, unsigned bytes);                 /* a volatile store: others learn by it */
 void lens_publish_atomic(uintptr_t pc, uintptr_t address, unsigned bytes); /* others learn by it, and it leaves data */
 void lens_publish_read(uintptr_t pc, uintptr_t address, unsigned bytes);

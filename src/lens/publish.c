@@ -1,8 +1,9 @@
 /* What blocks of a launch tell each other through global memory. Blocks run one after another, so a later one always
  * finds what an earlier one wrote; on a GPU it does where the writer has fenced (__threadfence, or a release) before it
  * said so by an atomic or a volatile store, at least once all threads that wrote have met the one that says so. Data
- * read without that are a finding. An atomic does both: it says so, and what it leaves is data to whoever reads it by
- * other means than an atomic or a volatile load. That the reader fences, too, is not looked for. */
+ * read, or written over, without that are a finding; so is what one block reads and a later one writes. Atomics are
+ * ordered among themselves, and with nothing else: one says so, and what it leaves is data to all others. That the
+ * reader fences, too, is not looked for. Blocks that all write the same say so by volatile stores. */
 #include "lens.h"
 
 #include <stdlib.h>
@@ -10,12 +11,18 @@
 
 enum { PAGE_WORDS = 1024, PAGE_BYTES = 4 * PAGE_WORDS };
 
-typedef struct word {
-    uint32_t block; /* the serial number of the one that wrote it last; 0: none, or as a flag */
-    uint32_t clock; /* of the thread that did */
+/* An access, by the serial number of its block and the clock of its thread. */
+typedef struct access {
+    uint32_t block; /* 0: none */
+    uint32_t clock;
     uint16_t thread;
-    bool atomic;   /* it did so by an atomic, and another atomic finds all of it */
-    uint8_t bytes; /* which it wrote: blocks may have bytes side by side */
+    uint8_t bytes; /* which of the word's: blocks may have bytes side by side */
+} access;
+
+typedef struct word {
+    access write; /* the last one, but for flags */
+    access plain; /* the last one that was no atomic */
+    access read;  /* one after that, by a load, where something else of the page was written before */
 } word;
 
 typedef struct page {
@@ -119,11 +126,45 @@ static uint8_t bytes_of(uintptr_t at, uintptr_t address, unsigned bytes)
     return (uint8_t)((1u << to) - (1u << from));
 }
 
-void lens_publish_write(uintptr_t address, unsigned bytes)
+/* Returns whether the running block knows of an access: its own, or one that was fenced before something told of it. */
+static bool is_known(const access *a)
 {
-    for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4)
-        *word_at(at, true) =
-            (word){now, lens_order_now(), (uint16_t)lens_now.current, false, bytes_of(at, address, bytes)};
+    const teller *t = &tellers[a->block];
+    return a->block == 0 || a->block == now || (t->published && a->clock <= t->published[a->thread]);
+}
+
+static access access_now(uint8_t bytes)
+{
+    return (access){now, lens_order_now(), (uint16_t)lens_now.current, bytes};
+}
+
+/* Says that an access of some of a word's bytes meets one of another block; returns whether it does. */
+static bool meets(uintptr_t pc, uintptr_t at, const char *does, const access *other, uint8_t bytes, const char *did)
+{
+    if (!(other->bytes & bytes) || is_known(other))
+        return false;
+    char name[32];
+    int64_t row, column;
+    const unsigned char *start = lens_memory_name(at, name, sizeof name, &row, &column);
+    lens_find(RUNG_LENS_RACE, pc, "%s byte %lld of %s, which block %u %s", does, (long long)(at - (uintptr_t)start),
+              name, tellers[other->block].index, did);
+    return true;
+}
+
+static const char unfenced[] = "wrote: no __threadfence stands between that and what tells of it",
+                  wrote_too[] = "wrote too: nothing says which of them comes first",
+                  read_it[] = "read: nothing says which of them comes first";
+
+void lens_publish_write(uintptr_t pc, uintptr_t address, unsigned bytes)
+{
+    for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4) {
+        word *w = word_at(at, true);
+        const uint8_t mask = bytes_of(at, address, bytes);
+        if (!meets(pc, at, "writes", &w->write, mask, wrote_too))
+            meets(pc, at, "writes", &w->read, mask, read_it);
+        w->write = w->plain = access_now(mask);
+        w->read.bytes = 0;
+    }
 }
 
 /* Says what the running thread's block has fenced so far. */
@@ -142,7 +183,7 @@ void lens_publish_flag(uintptr_t address, unsigned bytes)
     for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4) {
         word *w = word_at(at, false);
         if (w)
-            w->block = 0;
+            *w = (word){.write.block = 0};
     }
     tell();
 }
@@ -151,9 +192,9 @@ void lens_publish_atomic(uintptr_t pc, uintptr_t address, unsigned bytes)
 {
     for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4) {
         word *w = word_at(at, true);
-        if (w->block != 0 && !w->atomic)
-            lens_publish_read(pc, at, 4);
-        *w = (word){now, lens_order_now(), (uint16_t)lens_now.current, true, 15};
+        if (!meets(pc, at, "updates", &w->plain, 15, unfenced))
+            meets(pc, at, "updates", &w->read, 15, read_it);
+        w->write = access_now(15);
     }
     tell();
 }
@@ -161,21 +202,15 @@ void lens_publish_atomic(uintptr_t pc, uintptr_t address, unsigned bytes)
 void lens_publish_read(uintptr_t pc, uintptr_t address, unsigned bytes)
 {
     for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4) {
-        const word *w = word_at(at, false);
-        if (!w)
+        word *w = word_at(at, false);
+        if (!w) {
             at |= PAGE_BYTES - 4; /* nor has anybody written the rest of its page */
-        if (!w || w->block == 0 || w->block == now || !(w->bytes & bytes_of(at, address, bytes)))
             continue;
-        const teller *t = &tellers[w->block];
-        if (t->published && w->clock <= t->published[w->thread])
-            continue;
-        char name[32];
-        int64_t row, column;
-        const unsigned char *start = lens_memory_name(at, name, sizeof name, &row, &column);
-        lens_find(
-            RUNG_LENS_RACE, pc,
-            "reads byte %lld of %s, which block %u wrote: no __threadfence stands between that and what tells of it",
-            (long long)(at - (uintptr_t)start), name, t->index);
-        return;
+        }
+        const uint8_t mask = bytes_of(at, address, bytes);
+        if (meets(pc, at, "reads", &w->write, mask, unfenced))
+            return;
+        if (!w->read.bytes || is_known(&w->read)) /* of two blocks' the first is kept: who writes comes later */
+            w->read = access_now(mask);
     }
 }

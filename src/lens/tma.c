@@ -170,6 +170,7 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
         unsigned char *line = (unsigned char *)(uintptr_t)start + (ptrdiff_t)b.at[0] * b.map->element_bytes;
         lens_check_global(PC, (uintptr_t)(line + from), 4, true);
         lens_check_global(PC, (uintptr_t)(line + to - 4), 4, true);
+        lens_publish_write(PC, (uintptr_t)(line + from), to - from);
         store_row(b.map, base + row * row_bytes, line, from, to);
         bytes += to - from;
         sectors += sectors_of(line, from, to);

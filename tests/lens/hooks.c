@@ -57,8 +57,9 @@ static void expect_same(uintptr_t address, unsigned bytes)
     }
 }
 
-void lens_publish_write(uintptr_t address, unsigned bytes)
+void lens_publish_write(uintptr_t pc, uintptr_t address, unsigned bytes)
 {
+    (void)pc;
     now.published++;
     expect_same(address, bytes);
 }
@@ -111,8 +112,10 @@ void lens_log(uintptr_t pc, uint64_t where)
     X(unaligned_write4, 4, 1, 0)                                                                                       \
     X(unaligned_write8, 8, 1, 0)                                                                                       \
     X(unaligned_write16, 16, 1, 0)                                                                                     \
+    X(volatile_read1, 1, 0, 1)                                                                                         \
     X(volatile_read4, 4, 0, 1)                                                                                         \
     X(volatile_read8, 8, 0, 1)                                                                                         \
+    X(volatile_write1, 1, 1, 1)                                                                                        \
     X(volatile_write4, 4, 1, 1)                                                                                        \
     X(volatile_write8, 8, 1, 1)
 

@@ -55,7 +55,7 @@ static void launches_forget(void)
         lens_publish_block();
         lens_publish_read(0, (uintptr_t)data, sizeof data);
         expect(0, "nobody has written in this launch");
-        lens_publish_write(at, 16);
+        lens_publish_write(0, at, 16);
         lens_publish_block();
         lens_publish_read(0, at + 12, 4);
         expect(1, "data that nobody fenced");
@@ -63,23 +63,71 @@ static void launches_forget(void)
         expect(2, "an atomic on data that nobody fenced");
         lens_publish_block();
         lens_publish_atomic(0, at, 4);
-        expect(2, "an atomic on what an atomic left");
+        expect(3, "an atomic on what an atomic left of data that nobody fenced");
         lens_publish_read(0, at, 4);
-        expect(2, "what the block itself has left");
+        expect(3, "what the block itself has left");
         fenced = 1;
         lens_publish_flag(flag, 4);
         lens_publish_block();
         lens_publish_read(0, at, 4);
         lens_publish_read(0, flag, 4);
-        expect(2, "what was fenced, and the flag");
-        lens_publish_write(at + 64 + 1, 1);
+        expect(3, "what was fenced, and the flag");
+        lens_publish_write(0, at + 64 + 1, 1);
         lens_publish_block();
         lens_publish_read(0, at + 64, 1);
         lens_publish_read(0, at + 64 + 2, 2);
-        expect(2, "bytes beside another block's");
+        expect(3, "bytes beside another block's");
         lens_publish_read(0, at + 64, 2);
-        expect(3, "another block's byte");
+        expect(4, "another block's byte");
     }
+    lens_publish_begin();
+}
+
+/* What a block reads or writes, and a later one writes or updates, where nothing says which of them comes first. */
+static void blocks_meet(void)
+{
+    static _Alignas(4096) float data[1024];
+    const uintptr_t at = (uintptr_t)data, bytes = at + 64, read = at + 128, added = at + 192, cleared = at + 256,
+                    left = at + 320, told = at + 384;
+    findings = fenced = 0;
+    lens_publish_begin();
+    lens_publish_block();
+    lens_publish_write(0, at, 16);
+    lens_publish_write(0, bytes, 1);
+    lens_publish_read(0, read, 8);
+    lens_publish_atomic(0, added, 4);
+    lens_publish_atomic(0, left, 4);
+    lens_publish_write(0, cleared, 4);
+    lens_publish_atomic(0, cleared, 4);
+    lens_publish_block();
+    lens_publish_write(0, at + 16, 16);
+    lens_publish_write(0, bytes + 1, 1);
+    lens_publish_write(0, at + 16, 16);
+    lens_publish_atomic(0, added, 4);
+    expect(0, "each block has its own, and atomics go in turn");
+    lens_publish_write(0, at + 8, 16);
+    expect(2, "two words of another block's, written once more");
+    lens_publish_write(0, at + 8, 16);
+    expect(2, "those words are the second block's now");
+    lens_publish_read(0, read, 4);
+    lens_publish_write(0, read, 4);
+    expect(3, "a word that another block has read first");
+    lens_publish_atomic(0, read + 4, 4);
+    expect(4, "an atomic on a word that another block has read");
+    lens_publish_atomic(0, cleared, 4);
+    expect(5, "an atomic on a word that another block has cleared before its own atomic");
+    lens_publish_write(0, left, 4);
+    expect(6, "a store over what another block's atomic has left");
+    lens_publish_write(0, told, 4);
+    lens_publish_read(0, told + 4, 4);
+    fenced = 1;
+    lens_publish_flag(told + 8, 4);
+    fenced = 0;
+    lens_publish_block();
+    lens_publish_write(0, told, 4);
+    lens_publish_write(0, told + 4, 4);
+    lens_publish_flag(bytes, 4);
+    expect(6, "what was told of, and what all blocks store alike");
     lens_publish_begin();
 }
 
@@ -115,6 +163,7 @@ static void clusters_grow(void)
 int main(void)
 {
     launches_forget();
+    blocks_meet();
     clusters_grow();
     puts("ok");
     return 0;

@@ -38,7 +38,7 @@ static struct told {
     int checks, misaligned;
     double bytes[2], sectors[2];          /* global, shared */
     int64_t written[3], arrived[3], read; /* in each block, by barrier and by the engine; published reads */
-    int64_t engine_bytes, done;
+    int64_t engine_bytes, done, stored;   /* stored: published writes */
 } told;
 
 void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool write)
@@ -92,6 +92,12 @@ void lens_publish_read(uintptr_t pc, uintptr_t address, unsigned bytes)
 {
     (void)pc, (void)address;
     told.read += bytes;
+}
+
+void lens_publish_write(uintptr_t pc, uintptr_t address, unsigned bytes)
+{
+    (void)pc, (void)address;
+    told.stored += bytes;
 }
 
 unsigned char *lens_image(unsigned rank)
@@ -280,6 +286,7 @@ static void try_store(const trial *t)
     rung_lens_tensor_store(&t->map, shared[0] + BASE, t->at);
     expect(t->number, "memory after a store", memcmp(memory, want, sizeof want) != 0, 0);
     expect_told(t, true);
+    expect(t->number, "bytes that other blocks may not write", (double)told.stored, told.bytes[0]);
     expect(t->number, "bytes that the engine reads", (double)told.engine_bytes, t->rows * t->row_bytes);
     rung_lens_tensor_stores_read();
     rung_lens_tensor_stores_read(); /* once is enough */

@@ -8,6 +8,7 @@
 
 #include <cuda_fp16.h>
 
+#include "device/alike.h"
 #include "device/f16x3.h"
 #include "device/ptx.h"
 
@@ -108,7 +109,7 @@ RUNG_DEVICE void split_testify(const f16x3_operand *s, int line, int which, unsi
 /* Tells of a line that could make its block unsafe. */
 RUNG_DEVICE void split_tell_wild(const f16x3_operand *s, int line, float peak, unsigned max_bits)
 {
-    *s->wild = 1;
+    STORE_ALIKE(s->wild, 1u);
     if (s->witness && max_bits < 0x7f800000u)
         split_testify(s, line, 0, __float_as_uint(peak) >> 14 & 0xffff); /* a peak is at most 1, or unknown */
     if (s->witness && max_bits >= s->wild_bits)

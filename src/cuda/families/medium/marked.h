@@ -2,6 +2,7 @@
  * lists the marked ones for itself: all write the same list, so nobody waits. From their number it follows how their
  * tiles are spread over the blocks, as a plan would say it. So where sums are cut depends on this call's marks alone.
  * Part of kernel.h, where a row is compiled with MARKED. */
+#include "device/alike.h"
 
 /* These fields are as those of rung_medium_args. */
 struct marked_spread {
@@ -78,7 +79,7 @@ RUNG_DEVICE int marked_list(const rung_medium_args *p)
         for (int i = first; i < end; i++) {
             const int block = marked_block(p, i);
             if (p->g.marks[block])
-                p->list[before++] = block;
+                STORE_ALIKE(&p->list[before++], block);
         }
     return total;
 }
