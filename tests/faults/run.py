@@ -128,7 +128,7 @@ def take_lens_kernels(made, folder):
     to = folder / "lib" / "rung-lens"
     for rule in made.glob("lib/rung-lens/*.d"):
         kernel = rule.with_suffix(".so")
-        read = [pathlib.Path(word) for word in rule.read_text().replace("\\\n", " ").split()[1:]]
+        read = [pathlib.Path(word) for word in rule.read_text().replace("\\\n", " ").split() if not word.endswith(":")]
         if kernel.is_file() and to.is_dir() and all(file.is_file() and file.stat().st_mtime <= kernel.stat().st_mtime for file in read):
             (to / rule.name).write_text(rule.read_text().replace(f"{ROOT}/", f"{TREE}/").replace(f"{TREE}/build/{folder.name}/", f"{folder}/"))
             shutil.copy(kernel, to)

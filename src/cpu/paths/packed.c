@@ -99,7 +99,7 @@ typedef struct packed_job {
     int64_t column, step, n, k; /* the slab of B: columns from, k steps from, and how many */
     grouping by;
     float *packed_b;
-    int64_t pack_tasks, row_blocks, column_chunks;
+    int64_t pack_tasks, row_blocks;
     int64_t chunk_groups; /* one thread: groups of columns of B that are packed at a time, at most */
 } packed_job;
 
@@ -160,31 +160,27 @@ static void multiply(const packed_job *j, int64_t number, int64_t first, int64_t
         rung_gemm_finish(p, row, rows, j->column + from, to - from);
 }
 
-/* Multiplies a block of rows by a chunk of the slab's columns. */
+/* Multiplies a block of rows by the slab. */
 static void multiply_task(void *argument, int64_t task, float *workspace)
 {
     const packed_job *j = argument;
-    int64_t number = task / j->column_chunks, chunk = task % j->column_chunks;
-    int64_t row = block_row(j, number);
-    int64_t first = share(j->by.groups, j->column_chunks, chunk),
-            end = share(j->by.groups, j->column_chunks, chunk + 1);
-    pack_a(j->p, row, block_row(j, number + 1) - row, j->step, j->k, workspace);
-    multiply(j, number, first, end - first, workspace,
-             j->packed_b + group_start(&j->by, first, j->p->kernel->vl) * j->k, NULL);
+    int64_t row = block_row(j, task);
+    pack_a(j->p, row, block_row(j, task + 1) - row, j->step, j->k, workspace);
+    multiply(j, task, 0, j->by.groups, workspace, j->packed_b, NULL);
 }
 
 /* Chooses tasks: enough to even out a thread that is held up, none narrower than a few tiles, and as many for each
- * thread as for the others. */
+ * thread as for the others. Rows that are worth sharing (gemm.c) are enough for that. */
 static void cut(packed_job *j, int threads)
 {
     enum { TASKS_A_THREAD = 4, PANELS_LEAST = 6 };
-    int64_t panels = divide_up(j->p->m, j->p->kernel->mr), tasks = threads > 1 ? (int64_t)threads * TASKS_A_THREAD : 1;
-    int64_t most = panels / PANELS_LEAST;
+    const int64_t tasks = (int64_t)threads * TASKS_A_THREAD;
     j->row_blocks = divide_up(j->p->m, j->plan->mc);
-    if (most >= threads && threads > 1)
-        j->row_blocks = round_up(max64(j->row_blocks, min64(most, tasks) - threads + 1), threads);
-    j->column_chunks = min64(j->by.groups, j->row_blocks < threads ? divide_up(tasks, j->row_blocks) : 1);
     j->pack_tasks = min64(j->by.groups, tasks);
+    if (threads > 1) {
+        const int64_t most = divide_up(j->p->m, j->p->kernel->mr) / PANELS_LEAST;
+        j->row_blocks = round_up(max64(j->row_blocks, min64(most, tasks) - threads + 1), threads);
+    }
 }
 
 /* Returns the floats of a run that is asked for: one that begins in a line ends in one more. */
@@ -294,7 +290,7 @@ static void run_packed(const rung_cpu_args *p, const gemm_plan *plan, float *pac
             j.k = min64(plan->kc, p->k - j.step);
             if (threads > 1) {
                 rung_pool_run(p->pool, threads, j.pack_tasks, pack_task, &j);
-                rung_pool_run(p->pool, threads, j.row_blocks * j.column_chunks, multiply_task, &j);
+                rung_pool_run(p->pool, threads, j.row_blocks, multiply_task, &j);
                 continue;
             }
             run_slab(&j, workspace);
