@@ -677,6 +677,7 @@ static int wrong_memories(const machine *on)
     for (int i = 0; plans && i < DRAWN; i++) {
         walk w = draw_walk();
         rung_cpu_args p = args_at(on, &w, w.size[w.along], i / CHANGES & 1, i / CHANGES >> 1 & 1), other = p;
+        const int64_t place = 1 << i / CHANGES % 4; /* in a line: a quarter and a half of one matter, too */
         switch (i % CHANGES) {
         case 0: other.m++; break;
         case 1: other.n = min64(other.n + 1, other.ldc); break;
@@ -686,9 +687,14 @@ static int wrong_memories(const machine *on)
         case 5: other.ldc++; break;
         case 6: /* which matters where B's rows are whole lines */
             p.ldb = other.ldb = round_up(p.ldb, LINE_FLOATS);
-            other.b++;
+            other.b += place;
             break;
-        case 7: other.c++; break;
+        case 7: /* which matters where k is short beside a C that L2 does not hold */
+            if (i / CHANGES % 8 < 4)
+                p.m = p.n = p.lda = p.ldb = p.ldc = 1600, p.k = 17 + i % 8, p.c = c;
+            other = p;
+            other.c += place;
+            break;
         case 8: other.trans_a ^= 1; break;
         case 9: other.trans_b ^= 1; break;
         case 10: other.in_order = 1; break;
@@ -696,7 +702,7 @@ static int wrong_memories(const machine *on)
         case 12: /* which matters where the transposed product reads vectors of A in place */
             p.m = 1000, p.n = 56, p.k = 300 + i % 300, p.lda = 1008, p.ldb = 600, p.ldc = 56, p.trans_a = 1;
             other = p;
-            other.a++;
+            other.a += place;
             break;
         }
         const rung_cpu_args *each[] = {&p, &other, &p};

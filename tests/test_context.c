@@ -681,6 +681,34 @@ static void a_plan_for_nothing(void **state)
     rung_context_destroy(context);
 }
 
+/* A plan that was made where nothing was to do has no kernel, so that it fits no call that has something to do. */
+static void a_plan_for_nothing_fits_nothing_else(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    float c[25] = {1.0f};
+    rung_gemm g;
+    rung_plan *plan;
+    rung_gemm_init(&g);
+    g.m = g.n = g.lda = g.ldb = g.ldc = 5;
+    g.c = c;
+    g.beta = 1.0f;
+    assert_ok(rung_plan_create(&plan, context, &g));
+    assert_ok(rung_plan_run(plan, &g));
+    for (int i = 0; i < 3; i++) {
+        rung_gemm other = g;
+        other.beta = i == 0 ? 0.5f : 1.0f;
+        other.k = i == 1 ? 5 : 0;
+        other.a = other.b = (float[25]){0};
+        other.activation = i == 2 ? RUNG_RELU : RUNG_IDENTITY;
+        assert_int_equal(rung_plan_run(plan, &other), RUNG_INVALID_ARGUMENT);
+        assert_non_null(strstr(rung_last_error(), "alignment or kind this plan was made for (5x5x0)"));
+    }
+    assert_true(c[0] == 1.0f);
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+}
+
 static void names_and_versions(void **state)
 {
     (void)state;
@@ -719,6 +747,7 @@ int main(void)
         cmocka_unit_test(threads_remember_for_themselves),
         cmocka_unit_test(a_thread_may_plan_while_it_ends),
         cmocka_unit_test(a_plan_for_nothing),
+        cmocka_unit_test(a_plan_for_nothing_fits_nothing_else),
         cmocka_unit_test(names_and_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

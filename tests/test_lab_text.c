@@ -2,6 +2,7 @@
 #include "support.h"
 #include "lab/case.h"
 #include "lab/covering.h"
+#include "lab/json.h"
 #include "lab/multi.h"
 #include "lab/names.h"
 #include "lab/shape.h"
@@ -269,9 +270,39 @@ static void every_lane_has_its_row(void **state)
     assert_int_equal(bars, 2 * RANKS);
 }
 
+/* What is no finite number has no form in JSON; a text may hold any byte. */
+static void objects_are_json_whatever_they_hold(void **state)
+{
+    (void)state;
+    static const double values[] = {1.5, -0.0, 1e300, INFINITY, -INFINITY, NAN, 1e-320};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&text, &bytes);
+    assert_non_null(to);
+    lab_json json = {.to = to};
+    lab_json_open(&json, NULL);
+    lab_json_list(&json, "values");
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        lab_json_number(&json, NULL, values[i]);
+    lab_json_list_end(&json);
+    lab_json_text(&json, "a\"b", "c\\d\te\x7f");
+    lab_json_open(&json, "inner");
+    lab_json_close(&json);
+    lab_json_integer(&json, "least", INT64_MIN);
+    lab_json_close(&json);
+    lab_json_end_line(&json);
+    lab_json_open(&json, NULL);
+    lab_json_close(&json);
+    fclose(to);
+    assert_string_equal(text, "{\"values\": [1.5, -0, 1e+300, null, null, null, 9.999889e-321], \"a\\\"b\": "
+                              "\"c\\\\d\\u0009e\x7f\", \"inner\": {}, \"least\": -9223372036854775808}\n{}");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(objects_are_json_whatever_they_hold),
         cmocka_unit_test(every_lane_has_its_row),
         cmocka_unit_test(cases_survive_their_text),
         cmocka_unit_test(every_pair_is_covered),

@@ -1724,15 +1724,19 @@ static void assert_refused(rung_context *context, rung_plan *plan, const rung_ge
 static void repeat(rung_context *context, float *memory[3], const rung_gemm *of, void *streams[2])
 {
     enum { FEW = 3, APART = 256 };
+    /* How far before the first matrix of a batch the last one lies. */
+    const int64_t back_a = of->stride_a < 0 ? -of->stride_a * (of->batch - 1) : 0,
+                  back_b = of->stride_b < 0 ? -of->stride_b * (of->batch - 1) : 0,
+                  back_c = of->stride_c < 0 ? -of->stride_c * (of->batch - 1) : 0;
     rung_gemm g = *of;
     rung_plan *plan;
-    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    g.a = memory[0] + back_a, g.b = memory[1] + back_b, g.c = memory[2] + back_c;
     assert_ok(rung_plan_create(&plan, context, &g));
     for (int i = 0; i < 8 * FEW; i++) {
-        g.a = memory[i / FEW % 2] + i * APART, g.b = memory[1 - i / FEW % 2] + (8 * FEW - i) * APART;
-        if (i / FEW % 2 == 0 && i % FEW < FEW - 1) /* which is which shows only in the next one */
+        g.a = memory[i / FEW % 2] + i * APART + back_a, g.b = memory[1 - i / FEW % 2] + (8 * FEW - i) * APART + back_b;
+        if (i / FEW % 2 == 0 && i % FEW < FEW - 1 && back_a == back_b) /* which is which shows only in the next one */
             g.b = g.a;
-        g.c = memory[2] + i * APART;
+        g.c = memory[2] + i * APART + back_c;
         g.alpha = i / FEW == 1 || i / FEW == 2 ? 2.0f : 1.0f;
         g.beta = i / FEW == 2 ? -1.0f : 0.0f;
         assert_ok(rung_context_set_stream(context, streams[i / FEW == 3]));
@@ -1743,11 +1747,13 @@ static void repeat(rung_context *context, float *memory[3], const rung_gemm *of,
         assert_as_a_new_plan(context, i / FEW == 2 || i / FEW == 5 ? NULL : plan, &g);
     }
     gpu->capturing = 0;
-    rung_gemm wrong[] = {g, g, g, g, g};
+    rung_gemm wrong[] = {g, g, g, g, g, g, g};
     wrong[0].c = (float *)(uintptr_t)g.a, wrong[1].c = (float *)(uintptr_t)g.b;
-    wrong[2].a = NULL, wrong[3].b = (const float *)((uintptr_t)g.b + 2), wrong[4].c++;
-    const int arguments[] = {12, 12, 7, 9, 0};
-    for (int i = 0; i < (g.ldc % 4 ? 4 : 5); i++) { /* rows of C at any address stay so */
+    wrong[2].a = NULL, wrong[3].b = (const float *)((uintptr_t)g.b + 2);
+    wrong[4].c = (float *)(uintptr_t)g.a - back_a, wrong[5].c = (float *)(uintptr_t)g.b - back_b;
+    wrong[6].c++;
+    const int arguments[] = {12, 12, 7, 9, 12, 12, 0};
+    for (int i = 0; i < (g.ldc % 4 ? 6 : 7); i++) { /* rows of C at any address stay so */
         assert_refused(context, plan, &wrong[i], arguments[i]);
         assert_as_a_new_plan(context, plan, &g);
     }
@@ -1774,6 +1780,13 @@ static void repeated_products_are_launched_as_new_ones(void **state)
             g.ldb = (form & 1) != form / 2 ? g.n : g.k;
             g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_c = g.m * g.n;
             repeat(context, memory, &g, streams);
+            for (int back = 0; back < 3 && g.batch > 1;
+                 back++) { /* one of the three goes backwards through the batch */
+                rung_gemm b = g;
+                int64_t *const strides[] = {&b.stride_a, &b.stride_b, &b.stride_c};
+                *strides[back] = -*strides[back];
+                repeat(context, memory, &b, streams);
+            }
         }
     assert_int_equal(gpu->faults, 0);
     close_idle_hopper(context, memory);
