@@ -245,6 +245,9 @@ static void record_on(rung_cuda *cuda, int stream)
 /* Ends a graph's life: what it holds is given back. */
 static void drop_graph(int graph)
 {
+    for (int i = 0; i < STREAMS; i++)
+        if (streams[i].graph == graph)
+            streams[i].graph = -1;
     for (int i = 0; i < BLOCKS; i++)
         if (blocks[i].alive && blocks[i].graph == graph)
             blocks[i].graph = -1;
@@ -293,18 +296,24 @@ static void products_of_a_recording_share_what_others_do_not_get(void **state)
     for (int trial = 0; trial < 200; trial++) {
         rung_cuda cuda;
         loan kept[STREAMS][2] = {{{NULL}}}; /* plain, zeros */
+        char recorded[STREAMS][GRAPHS] = {{0}};
         int news = 0;
         dice = (uint32_t)trial;
         begin(&cuda);
         for (int step = 0; step < 60; step++) {
-            const int stream = (int)roll(STREAMS), zeros = (int)roll(2);
+            const int stream = (int)roll(STREAMS), other = (int)roll(STREAMS), zeros = (int)roll(2);
             cuda.config.stream = stream_at(stream);
             if (streams[stream].graph < 0 || roll(8) == 0) {
                 if (graphs == GRAPHS)
                     break;
                 if (streams[stream].graph >= 0 && roll(2))
                     drop_graph(streams[stream].graph);
-                record_on(&cuda, stream);
+                const int graph = streams[other].graph;
+                if (graph >= 0 && !recorded[stream][graph] && roll(2))
+                    streams[stream].graph = graph; /* a recording has several streams */
+                else
+                    record_on(&cuda, stream);
+                recorded[stream][streams[stream].graph] = 1;
                 memset(kept[stream], 0, sizeof kept[stream]);
             }
             loan *last = &kept[stream][zeros];
