@@ -68,6 +68,18 @@ expect 0 'shared load passes' compare 09 "$course/e09_tile/solution.cu"
 expect 1 'has to be right before' compare 09 "$course/e09_tile/start.cu"
 expect 1 'line 14 asks A for 32 sectors a request, 4 would do: neighbouring lanes read neighbouring rows' \
     check 04 "$course/e04_neighbours/start.cu"
+# A request of wide accesses goes in passes of fewer lanes: only two of one pass get into each other's way.
+wide() {
+    cheat 14 "$3 would do: lanes $(($2 - 2)) and $(($2 - 1)) want words 32 apart" "
+        s/^    int x = .*/&\\n    __shared__ float$1 wide[64];\\n    if (threadIdx.x < 64)\\n        wide[threadIdx.x] = {};/
+        s/^( *)\\*c = .*/\\1const int lane = threadIdx.x % 32;\\n&/
+        s/tile\\[x\\]\\[y\\]/& + sum(wide[lane % $2 == $2 - 1 ? lane + $2 - 1 : lane])/
+        s/^RUNG_KERNEL/static __device__ float sum(float4 v)\\n{\\n    return v.x + v.y + v.z + v.w;\\n}\\n&/
+        s/sum\\(float4 v/sum(float$1 v/
+        $4"
+}
+wide 4 8 4 ''
+wide 2 16 2 's/ \+ v.z \+ v.w//'
 expect 1 'wrote' check 04 "$course/e04_neighbours/start.cu" --html "$work/page.html"
 grep -q 'neighbouring lanes read neighbouring rows' "$work/page.html" || { echo "the page lacks the verdict"; bad=1; }
 RUNG_LIBCUDA="$work/none.so" expect 1 'passes, but was not timed: .*none.so' check 07 "$course/e07_coalesced/solution.cu" --gpu
