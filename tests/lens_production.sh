@@ -215,7 +215,8 @@ for row in $kernels; do
         try "$name" "TN:$((2 * m - 1))x$((n + 7))x309:row,offset=3,strided=3,beta=-0.5,bias=row"
         try "$name" "NN:$((m + 3))x$((2 * n - 8))x271:row,offset=1,strided=5,scalars=device,act=relu"
         try "$name" "TN:${m}x${n}x1101:row,pad=2"
-        try "$name" "NN:${m}x$((n - 4))x256:row" ;;
+        try "$name" "NN:${m}x$((n - 4))x256:row"
+        few 6 "$name" "NN:$((m + 3))x$((2 * n))x261:row,pad=1" ;; # a tile a block, beside others' tiles
     *_sliced) # a warp's lanes take two slices of k: blocks in clusters of two, alone, and with parts in memory
         try "$name" "NN:$((m + 8))x$((n + 4))x530:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x560:row,strided=3,scalars=device,act=relu"
