@@ -126,6 +126,8 @@ static void blocks_meet(void)
     lens_publish_block();
     lens_publish_write(0, told, 4);
     lens_publish_write(0, told + 4, 4);
+    lens_publish_write(0, bytes, 1);
+    lens_publish_block();
     lens_publish_flag(bytes, 4);
     lens_publish_atomic(0, bytes, 4);
     expect(6, "what was told of, and what all blocks store alike");
