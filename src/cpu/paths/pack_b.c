@@ -186,7 +186,7 @@ void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *works
                .b = workspace,
                .packed_b = 1,
                .most = plan->most,
-               .asks = plan->asks,
+               .asks = plan->asks == ASKS_OF_A ? ASKS_OF_A : ASKS_NOTHING, /* a transposed product's B is packed here */
                .out = {.ldc = p->ldc}};
     int64_t n = p->n - plan->last;
     for (int64_t j = 0; j < n; j += plan->nc) {

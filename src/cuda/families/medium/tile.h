@@ -15,7 +15,8 @@
     .arith = RUNG_F32, .wm = 64, .wn = 64, .tm = 8, .tn = 16, .threads = MEDIUM_THREADS,                               \
     .shared_bytes = MEDIUM_SHARED_BYTES, .max_registers = RUNG_REGISTERS(MEDIUM_THREADS, RESIDENT),                    \
     .min_ffma_percent = MIN_FFMA_PERCENT,                                                                              \
-    .accepts = RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(MARKED && LARGE_LOOP ? RUNG_ACCEPTS_NT | RUNG_ACCEPTS_TT : 0)
+    .accepts =                                                                                                         \
+        RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(MARKED && LARGE_LOOP ? RUNG_ACCEPTS_NT | RUNG_ACCEPTS_TT : 0)
 
 #define MEDIUM_CHECKS                                                                                                  \
     RUNG_TILE_CHECK(COST_ALONE_US, ".cost has .alone_us above 0")                                                      \
