@@ -52,7 +52,7 @@ wrong='errs .* the bound is' infinite='errs inf u' special='NaN or Inf where the
 damaged "no barrier before the copies" '/everybody is done/s/__syncthreads();//' "FAIL .*: a race" ': a race' ': a race' "FAIL $kernel: .*: a race"
 damaged "no barrier behind the copies" '/b_tile\[y\]\[x\] = bv/{n;s/__syncthreads();//;}' 'FAIL ' "$kernel|34x31x33" "$checked" -
 damaged "a row too many" 's/row < g.m && column/row <= g.m \&\& column/' 's C.33..0., but C is 33 x 31' - 'but C is' -
-damaged "a column too many" 's/column < g.n)/column <= g.n)/' 'writes C.0..31., but C is 33 x 31' 'FAIL 34x31x33|no allocation|but C is' 'but C is' -
+damaged "a column too many" 's/column < g.n)/column <= g.n)/' 'writes C.0..31., but C is 33 x 31' 'FAIL 34x31x33|no allocation|but C is|wrote too' 'but C is' -
 damaged "the last k is left out" 's/i < g.k; i += BK/i < g.k - 1; i += BK/' "element .* $wrong" "$wrong" "$checked" -
 damaged "k is read one too far" 's/i + x < g.k/i + x <= g.k/' 'FAIL .*reads A.32..35., but A is 33 x 35' - 'reads A.[0-9]*..[0-9]*., but A is' -
 damaged "B has A's leading dimension" 's/(i + y) \* g.ldb/(i + y) * g.lda/' 'FAIL ' 'FAIL |no allocation|but B is' "$checked" -
