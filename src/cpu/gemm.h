@@ -44,7 +44,7 @@ typedef struct gemm_plan {
     int split_m;        /* threads cut m, else n */
     int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int transposed;     /* PATH_LONG_K: the pieces are those of the transposed product */
-    gemm_asks asks;     /* B in place */
+    gemm_asks asks;     /* an operand in place */
     int apart;          /* B in place: sums lie apart from C, which is added last */
     int four_sums;      /* B in place: wants_four_sums(), of the whole product */
 } gemm_plan;
