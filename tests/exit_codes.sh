@@ -20,6 +20,7 @@ printf '{"kind": "bench", "rung": "0.1.0"\n' >"$work/damaged"
 table() {
     cat <<'TABLE'
 list argument 2 no_kernel_is_called: no_such
+list argument 2 no_kernel_is_called_.no_such: c01_naive no_such
 list input -
 list output 2 cannot_write: -o BELOW
 list full 1 cannot_write_all: -o /dev/full
@@ -222,6 +223,32 @@ while read -r verb kind code rest; do
     # shellcheck disable=SC2086
     ends "$code" "$(echo "$words" | tr _ .)" env $settings "$rung" "$verb" "$@"
 done <"$work/table"
+# Of several things a failure counts, whichever of them comes first: no later one that is right makes it forgotten.
+either() { # CODE WORDS ONE OTHER BETWEEN ARGUMENTS..., of which BOTH stands for the two with that between them
+    want=$1 words=$2 one=$3 other=$4 between=$5
+    shift 5
+    for both in "$one$between$other" "$other$between$one"; do
+        with=
+        for word; do
+            case $word in *BOTH*) word=${word%BOTH*}$both${word#*BOTH} ;; esac
+            with="$with '$word'"
+        done
+        eval "ends $want '$words' \"\$rung\" $with"
+    done
+}
+either 2 'no kernel is called .no_such' c01_naive no_such "' '" list BOTH
+either 2 'no kernel is called .no_such' c01_naive no_such , verify --device cpu --quick --kernel BOTH
+either 1 'l01_naive is a GPU kernel' c01_naive l01_naive , verify --device cpu --threads 1 --case NN:8x8x8 --kernel BOTH
+either 0 . c01_naive l01_naive , climb --device cpu --threads 1 --size 16 --against= --kernel BOTH
+grep -q 'l01_naive *left out: a GPU kernel' "$work/out" || complain "climb leaves a rung out without a word"
+either 2 'at most 1 ranks' 1 2 , bench --gpus cpuBOTH --grid 2x1 --repeats 1 8x8x8
+either 2 'at most 1 ranks' 1 2 , bench --gpus cpuBOTH --grid 2x1 --operands parts --repeats 1 8x8x8
+either 1 'batches are not distributed' 8x8x8 8x8x8:NNx2 "' '" bench --gpus cpu1 --repeats 1 BOTH
+either 1 '2^62 bytes' 8x8x8 1073741824x1x1:NNx1073741823 "' '" bench --device cpu --threads 1 --budget-ms 5 --against= BOTH
+either 2 'neither a file nor a shape' 8x8x8 8x8x8x "' '" bench --device cpu --threads 1 --budget-ms 5 --against= BOTH
+either 1 'no memory for operands' 100 1000000000000 "' '" reduce --device cpu --quick --budget-ms 1 BOTH
+[ -n "$(lacks 'report x')" ] || either 2 'is damaged' "$work/good" "$work/damaged" "' '" report BOTH -o "$work/page"
+[ -n "$(lacks 'report x')" ] || either 2 'cannot read' "$work/good" "$work/gone" "' '" report BOTH -o "$work/page"
 # What cannot be written to its end leaves nothing, and what stood there before stays.
 mkdir "$work/place"
 part() { # COMMAND...: it writes place/kept or place/new
