@@ -251,9 +251,10 @@ rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *r
     const char *how = getenv("RUNG_WRONG");
     rung_status status = ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_ssum"))(context, n, x, result);
     int again = calls++ % 2;
+    int64_t wrong_n = 0;
     if (status != RUNG_SUCCESS || !how || n == 0)
         return status;
-    if (!strcmp(how, "sum"))
+    if (!strcmp(how, "sum") || (sscanf(how, "sum=%" SCNd64, &wrong_n) == 1 && n == wrong_n))
         *result -= x[n - 1];
     else if (!strcmp(how, "sum_nan"))
         *result = NAN;
