@@ -499,6 +499,7 @@ static void kernels_by_name(void **state)
         if (reason) {
             assert_refused(status, kernel->name);
             assert_refused(status, kernel->backend == RUNG_BACKEND_CPU ? reason : "is not a kernel of the CPU backend");
+            assert_true(kernel->backend == RUNG_BACKEND_CPU || strcmp(reason, "a GPU kernel") == 0);
             continue;
         }
         if (status == RUNG_UNSUPPORTED) { /* a path for other shapes */
