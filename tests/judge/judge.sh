@@ -5,7 +5,7 @@
 set -u
 rung=$1 wrong=$2 lens=$3 failed=0 tried=0
 work=$(mktemp)
-trap 'rm -f "$work" "$work.bits" "$work.kept"' EXIT
+trap 'rm -f "$work" "$work.bits" "$work.kept" "$work.modes"' EXIT
 
 run() { # HOW WORDS...: prints to $work, returns the exit code
     how=$1
@@ -215,6 +215,32 @@ for how in sum sum_nan sum_second; do
     refused $how ',FAIL' reduce --device cpu --quick --budget-ms 1 --format csv 1000
 done
 passes none reduce --device cpu --budget-ms 1 1000
+
+# The mode that is asked for is that of every product that a verb plans, be it to verify or to time it, and of every entry that it goes by.
+in_mode() { # WORDS...
+    number=0
+    for math in strict accurate fast; do
+        : >"$work.modes"
+        passes modes="$work.modes" "$@" --math $math
+        [ "$(sort -u "$work.modes")" = $number ] || complain "rung $* --math $math: modes $(sort -u "$work.modes" | tr '\n' ' '), not $number"
+        number=$((number + 1))
+    done
+}
+in_mode verify --device cpu --no-vendor --threads 1 --case NN:9x9x9
+in_mode bench --device cpu --threads 1 --budget-ms 1 --against '' 8x8x8 8x9x8:NNx3
+in_mode bench --device cpu --threads 1 --budget-ms 1 --against '' --no-verify 8x8x8
+in_mode bench --gpus cpu1,2 --operands distributed,host,parts --repeats 1 8x8x8
+in_mode explain --device cpu 8x8x8
+for via in direct ranks blas; do
+    in_mode fuzz --device cpu --threads 1 --via $via --calls 3 --size 9
+done
+if [ -e "$lens" ]; then # climb goes through two modes by itself; nothing is computed, since no product can be planned
+    : >"$work.modes"
+    RUNG_LIBCUDA=$lens run plans="$work.modes" climb --device gpu --size 33 --against ''
+    for number in 0 1; do
+        [ "$(grep -cx $number "$work.modes")" -gt 20 ] || complain "climb: mode $number is that of $(grep -cx $number "$work.modes") products"
+    done
+fi
 
 # Of several things one that is wrong fails the call, whichever of them comes first.
 for two in '72x72x72 24x20x30' '24x20x30 72x72x72'; do

@@ -211,11 +211,54 @@ static void damage_entry(const rung_gemm *g, const char *how)
     damage(&one, "product");
 }
 
+/* RUNG_WRONG=modes=FILE: everything is right, and the file gets a line for each product that is planned or run and for
+ * each multi context: in which mode. RUNG_WRONG=plans=FILE: so, too, and no product can be planned, so that nothing
+ * takes time. */
+static void note_mode(rung_math math)
+{
+    const char *how = getenv("RUNG_WRONG");
+    FILE *file = how && (!strncmp(how, "modes=", 6) || !strncmp(how, "plans=", 6)) ? fopen(how + 6, "a") : NULL;
+    if (file) {
+        fprintf(file, "%d\n", (int)math);
+        fclose(file);
+    }
+}
+
+static int plans_nothing(void)
+{
+    const char *how = getenv("RUNG_WRONG");
+    return how && !strncmp(how, "plans=", 6);
+}
+
+rung_status rung_plan_create(rung_plan **plan, rung_context *context, const rung_gemm *g)
+{
+    typedef rung_status function(rung_plan **, rung_context *, const rung_gemm *);
+    note_mode(rung_context_math(context));
+    return plans_nothing() ? RUNG_UNSUPPORTED
+                           : ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_plan_create"))(plan, context, g);
+}
+
+rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, const rung_gemm *g, const char *kernel)
+{
+    typedef rung_status function(rung_plan **, rung_context *, const rung_gemm *, const char *);
+    return plans_nothing()
+               ? RUNG_UNSUPPORTED
+               : ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_plan_create_kernel"))(plan, context, g, kernel);
+}
+
+rung_status rung_multi_create(rung_multi **multi, const rung_multi_config *config)
+{
+    typedef rung_status function(rung_multi **, const rung_multi_config *);
+    note_mode(config->math);
+    return ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_multi_create"))(multi, config);
+}
+
 /* What is refused counts as done. */
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
 {
     typedef rung_status function(rung_context *, const rung_gemm *);
     const char *how = getenv("RUNG_WRONG");
+    note_mode(rung_context_math(context));
     rung_status status = ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_gemm_run"))(context, g);
     if (how && !strcmp(how, "writes") && status != RUNG_SUCCESS && g->c)
         g->c[g->m > 1 && g->n > 1 ? g->m * g->n - 1 : 0] += 1.0f; /* C is not the refused call's to change */
