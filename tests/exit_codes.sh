@@ -74,6 +74,7 @@ lens output 2 cannot_write: l01_naive 16x16x16 --html BELOW
 lens output 2 cannot_write: l01_naive 16x16x16 -o BELOW
 lens full 1 cannot_write_all: l01_naive 16x16x16 --svg /dev/full
 lens full 1 cannot_write_all: l01_naive 16x16x16 --html /dev/full
+lens full 1 cannot_write_all: l01_naive 16x16x16 -o /dev/full
 lens device 1 this_build_has_no_lens: RUNG_LENS=GONE l01_naive 16x16x16
 lens result 1 nothing_has_written: --file RACY --tile 16x16 --threads 256 37x41x45
 learn argument 2 no_exercise_is_called: check 99
@@ -81,6 +82,7 @@ learn input 2 cannot_read: check 01 GONE
 learn input 1 there_are_no_exercises: RUNG_LEARN=GONE
 learn output 2 cannot_write: -o BELOW
 learn full 1 cannot_write_all: -o /dev/full
+learn full 1 cannot_write_all: check 01 START --html /dev/full
 learn device 1 this_build_has_no_lens: RUNG_LENS=GONE check 01 FILE
 learn result 1 e01_one_each: check 01 FILE
 reduce argument 2 2^20: 2^
@@ -127,9 +129,12 @@ report result -
 run argument 2 no_program_to_run: 
 run argument 2 the_program_goes_behind: true
 run input 127 cannot_start: -- GONE
+run input 127 cannot_start: -- BELOW
 run input 126 cannot_start: -- FILE
+run input 126 cannot_start: -- /
 run output 2 cannot_write: -o BELOW -- true
 run full 1 cannot_write_all: -o /dev/full -- true
+run full 1 cannot_write_all: --report-file /dev/full -- true
 run full 3 cannot_write_all: -o /dev/full -- sh -c 'exit 3'
 run full 143 cannot_write_all: -o /dev/full -- sh -c 'kill -TERM $$'
 run full 127 cannot_write_all: -o /dev/full -- GONE
@@ -173,6 +178,13 @@ for verb in $verbs; do
     for kind in argument input output full device result; do
         table | grep -q "^$verb $kind " || complain "the table has no line of $verb for a wrong $kind"
     done
+    # Each option that names what is written has met a full disk, here or in a transcript.
+    for option in $("$rung" help "$verb" | sed -nE 's/^ *(-o, )?(--[a-z-]+) TEXT .*(append|make this page|as one page|into this file|as .svg|into a file|the page;).*/\2/p'); do
+        tried=$((tried + 1))
+        [ "$option" != --output ] || option='(-o|--output)'
+        { table; cat "$(dirname "$0")/transcripts/$verb"*.txt 2>"$work/err"; } | grep -Eq -- "^$verb full .*$option[ =]/dev/full|rung $verb .*$option[ =]/dev/full" ||
+            complain "$verb $option has not met a full disk"
+    done
     ends 2 . "$rung" "$verb" --bogus
     ends 2 . "$rung" "$verb" -o
     ends 2 . "$rung" "$verb" --format xml
@@ -202,7 +214,7 @@ lacks() {
 }
 
 sed -e "s|GONE|$work/gone|g; s|BELOW|$work/file/below|g; s|JUNK|$work/junk|g; s|DAMAGED|$work/damaged|g; s|GOOD|$work/good|g" \
-    -e "s|FILE|$work/file|g; s|=LENS|=$lens|g; s|LD_PRELOAD=WRONG|LD_PRELOAD=$wrong|g; s|RACY|$(dirname "$0")/lens/missing_barrier.cu|g" \
+    -e "s|FILE|$work/file|g; s|=LENS|=$lens|g; s|LD_PRELOAD=WRONG|LD_PRELOAD=$wrong|g; s|RACY|$(dirname "$0")/lens/missing_barrier.cu|g; s|START|$(echo "$(dirname "$0")"/../learn/e01_*/start.cu)|g" \
     -e 's|CLIMB|--device cpu --threads 1 --size 16 --against=|g; s|QUICK|--device cpu --threads 1 --budget-ms 5|g; s|TUNE|--budget-ms 1 --candidates 1 --dry-run 8x8x8|g' <<END >"$work/table"
 $(table)
 END

@@ -83,6 +83,11 @@ wide 2 16 2 's/ \+ v.z \+ v.w//'
 expect 1 'wrote' check 04 "$course/e04_neighbours/start.cu" --html "$work/page.html"
 grep -q 'neighbouring lanes read neighbouring rows' "$work/page.html" || { echo "the page lacks the verdict"; bad=1; }
 RUNG_LIBCUDA="$work/none.so" expect 1 'passes, but was not timed: .*none.so' check 07 "$course/e07_coalesced/solution.cu" --gpu
+# It is timed by the driver that the caller has, never by the lens that counted: where RUNG_LIBCUDA was not set, and where it was empty.
+for setting in -uRUNG_LIBCUDA RUNG_LIBCUDA=; do
+    env "$setting" "$rung" learn check 07 "$course/e07_coalesced/solution.cu" --gpu >"$work/out" 2>&1 </dev/null
+    grep -q passed "$work/out" && ! grep -q 'the lens' "$work/out" || { echo "timed with $setting: $(cat "$work/out")"; bad=1; }
+done
 echo '__attribute__((constructor)) static void end(void) { __builtin_trap(); }' >"$work/ends.cpp"
 "${RUNG_LENS_CXX:-g++}" -shared -fPIC -o "$work/ends.so" "$work/ends.cpp" || bad=1
 RUNG_LIBCUDA="$work/ends.so" expect 1 'timing e07_coalesced crashed' check 07 "$course/e07_coalesced/solution.cu" --gpu
