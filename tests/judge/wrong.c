@@ -275,9 +275,11 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *g)
         return RUNG_SUCCESS; /* it computes nothing, and fast */
     const int writes = g->m > 0 && g->n > 0, is_alone = g->batch <= 1 && !g->c_array;
     const float old = how && writes && is_alone && is_old(how) ? *of_c(g, g->m / 2, g->n / 2) : 0.0f;
-    rung_status status = how && !strcmp(how, "error")  ? RUNG_INTERNAL
-                         : how && !strcmp(how, "lost") ? RUNG_DEVICE_ERROR
-                                                       : real(plan, g);
+    rung_status status =
+        how && (!strcmp(how, "error") || (!strncmp(how, "fails=", 6) && !strcmp(rung_plan_kernel(plan), how + 6)))
+            ? RUNG_INTERNAL
+        : how && !strcmp(how, "lost") ? RUNG_DEVICE_ERROR
+                                      : real(plan, g);
     if (status == RUNG_SUCCESS && how && writes && is_alone && is_old(how))
         mix_old(g, how, old);
     if (status == RUNG_SUCCESS && how && writes && is_alone)
