@@ -208,17 +208,19 @@ static rung_status climb_library(climb *x, rung_math math)
     return climb_one(x, NULL, name);
 }
 
-static int is_climbed(const climb *x, const rung_kernel *kernel)
+/* Of rungs that are named those of another device are told to be left out, too. */
+static int is_asked_for(const climb *x, const rung_kernel *kernel)
 {
-    int wanted = x->named_count == 0 || cli_is_among(x->named, x->named_count, kernel->name);
-    return wanted && kernel->role == RUNG_LADDER && (kernel->backend == RUNG_BACKEND_CUDA) == (x->place.tools != NULL);
+    if (x->named_count)
+        return cli_is_among(x->named, x->named_count, kernel->name);
+    return kernel->role == RUNG_LADDER && (kernel->backend == RUNG_BACKEND_CUDA) == (x->place.tools != NULL);
 }
 
 static rung_status climb_all(climb *x)
 {
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
-        if (!is_climbed(x, kernel))
+        if (!is_asked_for(x, kernel))
             continue;
         const char *why = rung_kernel_unusable(x->bench.context, kernel);
         if (why)

@@ -86,11 +86,13 @@ int cmd_list(int argc, char **argv)
     int code = cli_parse("list", options, argc, argv, words, &count, 16);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    int found = 0;
-    for (int i = 0; i < rung_kernel_count(); i++)
-        found += wanted(rung_kernel_at(i), device, role, words, count);
-    if (!found && count)
-        return cli_unknown_kernel(words[0]);
+    for (int word = 0; word < count; word++) {
+        int found = 0;
+        for (int i = 0; i < rung_kernel_count(); i++)
+            found += wanted(rung_kernel_at(i), device, role, &words[word], 1);
+        if (!found)
+            return cli_unknown_kernel(words[word]);
+    }
     cli_table table;
     if (format == CLI_TABLE)
         cli_table_begin(&table, CLI_TABLE, brief);

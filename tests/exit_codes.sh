@@ -20,6 +20,7 @@ printf '{"kind": "bench", "rung": "0.1.0"\n' >"$work/damaged"
 table() {
     cat <<'TABLE'
 list argument 2 no_kernel_is_called: no_such
+list argument 2 no_kernel_is_called_.no_such: c01_naive no_such
 list input -
 list output 2 cannot_write: -o BELOW
 list full 1 cannot_write_all: -o /dev/full
@@ -73,6 +74,7 @@ lens output 2 cannot_write: l01_naive 16x16x16 --html BELOW
 lens output 2 cannot_write: l01_naive 16x16x16 -o BELOW
 lens full 1 cannot_write_all: l01_naive 16x16x16 --svg /dev/full
 lens full 1 cannot_write_all: l01_naive 16x16x16 --html /dev/full
+lens full 1 cannot_write_all: l01_naive 16x16x16 -o /dev/full
 lens device 1 this_build_has_no_lens: RUNG_LENS=GONE l01_naive 16x16x16
 lens result 1 nothing_has_written: --file RACY --tile 16x16 --threads 256 37x41x45
 learn argument 2 no_exercise_is_called: check 99
@@ -80,6 +82,7 @@ learn input 2 cannot_read: check 01 GONE
 learn input 1 there_are_no_exercises: RUNG_LEARN=GONE
 learn output 2 cannot_write: -o BELOW
 learn full 1 cannot_write_all: -o /dev/full
+learn full 1 cannot_write_all: check 01 START --html /dev/full
 learn device 1 this_build_has_no_lens: RUNG_LENS=GONE check 01 FILE
 learn result 1 e01_one_each: check 01 FILE
 reduce argument 2 2^20: 2^
@@ -126,9 +129,12 @@ report result -
 run argument 2 no_program_to_run: 
 run argument 2 the_program_goes_behind: true
 run input 127 cannot_start: -- GONE
+run input 127 cannot_start: -- BELOW
 run input 126 cannot_start: -- FILE
+run input 126 cannot_start: -- /
 run output 2 cannot_write: -o BELOW -- true
 run full 1 cannot_write_all: -o /dev/full -- true
+run full 1 cannot_write_all: --report-file /dev/full -- true
 run full 3 cannot_write_all: -o /dev/full -- sh -c 'exit 3'
 run full 143 cannot_write_all: -o /dev/full -- sh -c 'kill -TERM $$'
 run full 127 cannot_write_all: -o /dev/full -- GONE
@@ -172,6 +178,13 @@ for verb in $verbs; do
     for kind in argument input output full device result; do
         table | grep -q "^$verb $kind " || complain "the table has no line of $verb for a wrong $kind"
     done
+    # Each option that names what is written has met a full disk, here or in a transcript.
+    for option in $("$rung" help "$verb" | sed -nE 's/^ *(-o, )?(--[a-z-]+) TEXT .*(append|make this page|as one page|into this file|as .svg|into a file|the page;).*/\2/p'); do
+        tried=$((tried + 1))
+        [ "$option" != --output ] || option='(-o|--output)'
+        { table; cat "$(dirname "$0")/transcripts/$verb"*.txt 2>"$work/err"; } | grep -Eq -- "^$verb full .*$option[ =]/dev/full|rung $verb .*$option[ =]/dev/full" ||
+            complain "$verb $option has not met a full disk"
+    done
     ends 2 . "$rung" "$verb" --bogus
     ends 2 . "$rung" "$verb" -o
     ends 2 . "$rung" "$verb" --format xml
@@ -201,7 +214,7 @@ lacks() {
 }
 
 sed -e "s|GONE|$work/gone|g; s|BELOW|$work/file/below|g; s|JUNK|$work/junk|g; s|DAMAGED|$work/damaged|g; s|GOOD|$work/good|g" \
-    -e "s|FILE|$work/file|g; s|=LENS|=$lens|g; s|LD_PRELOAD=WRONG|LD_PRELOAD=$wrong|g; s|RACY|$(dirname "$0")/lens/missing_barrier.cu|g" \
+    -e "s|FILE|$work/file|g; s|=LENS|=$lens|g; s|LD_PRELOAD=WRONG|LD_PRELOAD=$wrong|g; s|RACY|$(dirname "$0")/lens/missing_barrier.cu|g; s|START|$(echo "$(dirname "$0")"/../learn/e01_*/start.cu)|g" \
     -e 's|CLIMB|--device cpu --threads 1 --size 16 --against=|g; s|QUICK|--device cpu --threads 1 --budget-ms 5|g; s|TUNE|--budget-ms 1 --candidates 1 --dry-run 8x8x8|g' <<END >"$work/table"
 $(table)
 END
@@ -222,6 +235,32 @@ while read -r verb kind code rest; do
     # shellcheck disable=SC2086
     ends "$code" "$(echo "$words" | tr _ .)" env $settings "$rung" "$verb" "$@"
 done <"$work/table"
+# Of several things a failure counts, whichever of them comes first: no later one that is right makes it forgotten.
+either() { # CODE WORDS ONE OTHER BETWEEN ARGUMENTS..., of which BOTH stands for the two with that between them
+    want=$1 words=$2 one=$3 other=$4 between=$5
+    shift 5
+    for both in "$one$between$other" "$other$between$one"; do
+        with=
+        for word; do
+            case $word in *BOTH*) word=${word%BOTH*}$both${word#*BOTH} ;; esac
+            with="$with '$word'"
+        done
+        eval "ends $want '$words' \"\$rung\" $with"
+    done
+}
+either 2 'no kernel is called .no_such' c01_naive no_such "' '" list BOTH
+either 2 'no kernel is called .no_such' c01_naive no_such , verify --device cpu --quick --kernel BOTH
+either 1 'l01_naive is a GPU kernel' c01_naive l01_naive , verify --device cpu --threads 1 --case NN:8x8x8 --kernel BOTH
+either 0 . c01_naive l01_naive , climb --device cpu --threads 1 --size 16 --against= --kernel BOTH
+grep -q 'l01_naive *left out: a GPU kernel' "$work/out" || complain "climb leaves a rung out without a word"
+either 2 'at most 1 ranks' 1 2 , bench --gpus cpuBOTH --grid 2x1 --repeats 1 8x8x8
+either 2 'at most 1 ranks' 1 2 , bench --gpus cpuBOTH --grid 2x1 --operands parts --repeats 1 8x8x8
+either 1 'batches are not distributed' 8x8x8 8x8x8:NNx2 "' '" bench --gpus cpu1 --repeats 1 BOTH
+either 1 '2^62 bytes' 8x8x8 1073741824x1x1:NNx1073741823 "' '" bench --device cpu --threads 1 --budget-ms 5 --against= BOTH
+either 2 'neither a file nor a shape' 8x8x8 8x8x8x "' '" bench --device cpu --threads 1 --budget-ms 5 --against= BOTH
+either 1 'no memory for operands' 100 1000000000000 "' '" reduce --device cpu --quick --budget-ms 1 BOTH
+[ -n "$(lacks 'report x')" ] || either 2 'is damaged' "$work/good" "$work/damaged" "' '" report BOTH -o "$work/page"
+[ -n "$(lacks 'report x')" ] || either 2 'cannot read' "$work/good" "$work/gone" "' '" report BOTH -o "$work/page"
 # What cannot be written to its end leaves nothing, and what stood there before stays.
 mkdir "$work/place"
 part() { # COMMAND...: it writes place/kept or place/new

@@ -3,6 +3,7 @@
 # address sanitizer, whose own look at the end does so.
 # usage: kept.sh RUNG [LIBRUNG_LENS]: without the lens on the CPU
 set -u
+course=$(cd "$(dirname "$0")/../learn" && pwd)
 rung=$1 device=cpu kernels=c01_naive,c02_loop_order failed=0 tried=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -42,6 +43,10 @@ on="--device $device"
         gives_back 0 tune --budget-ms 1 --candidates 1 --dry-run 8x8x8
         gives_back 0 profile --no-counters l01_naive 16x16x16
         gives_back 0 lens l01_naive 16x16x16 --svg "$work/picture"
+        gives_back 0 lens r06_vector_one_launch 1x1000x1
+        for exercise in e01_one_each e06_dot e24_tree e27_last_block; do # a copy, a product, sums by two launches and by one
+            gives_back 0 learn check $exercise "$course/$exercise/solution.cu"
+        done
         gives_back 0 verify $on --via host --math strict --no-vendor --case NN:17x33x20:col,beta=0.5
     else
         gives_back 0 climb $on --size 16 --kernel "$kernels" --against=

@@ -83,6 +83,11 @@ wide 2 16 2 's/ \+ v.z \+ v.w//'
 expect 1 'wrote' check 04 "$course/e04_neighbours/start.cu" --html "$work/page.html"
 grep -q 'neighbouring lanes read neighbouring rows' "$work/page.html" || { echo "the page lacks the verdict"; bad=1; }
 RUNG_LIBCUDA="$work/none.so" expect 1 'passes, but was not timed: .*none.so' check 07 "$course/e07_coalesced/solution.cu" --gpu
+# It is timed by the driver that the caller has, never by the lens that counted: where RUNG_LIBCUDA was not set, and where it was empty.
+for setting in -uRUNG_LIBCUDA RUNG_LIBCUDA=; do
+    env "$setting" "$rung" learn check 07 "$course/e07_coalesced/solution.cu" --gpu >"$work/out" 2>&1 </dev/null
+    grep -q passed "$work/out" && ! grep -q 'the lens' "$work/out" || { echo "timed with $setting: $(cat "$work/out")"; bad=1; }
+done
 echo '__attribute__((constructor)) static void end(void) { __builtin_trap(); }' >"$work/ends.cpp"
 "${RUNG_LENS_CXX:-g++}" -shared -fPIC -o "$work/ends.so" "$work/ends.cpp" || bad=1
 RUNG_LIBCUDA="$work/ends.so" expect 1 'timing e07_coalesced crashed' check 07 "$course/e07_coalesced/solution.cu" --gpu
@@ -130,6 +135,21 @@ cheat 01 'no e01_one_each in this file' 's/e01_one_each/mine/'
 cheat 05 'every_second is not 16' 's/every_second, 8/every_second, 16/'
 cheat 05 'no longer has its ANSWER(down' '/down/d'
 
+# Faults are counted, though not as many are kept: 32 of these forty, and each thread's of the other eight.
+forty=$(for i in 1 2 3 4 5 6 7 8; do for j in 0 1 2 3 4; do printf '    seen += unwritten[%d];\\n' $((8 * j + i)); done; done)
+cheat 01 '^2079 more like it; at ' "s/^( *)if \\(column.*/    __shared__ volatile float unwritten[64];\\n    volatile float seen = 0.0f;\\n$forty&/"
+
+# A file of progress is written on or refused, whatever it holds: what was tried is never lost without a word.
+for text in '{}' '[]' '1' 'null' '{"exercises": null}' '{"exercises": []}' '{"exercises": 1}' '{"exercises": "none"}' '{"exercises": {"e01_one_each": []}}' \
+    '{"exercises": {"e01_one_each": {"hints": "many", "tries": null}}}' '{"exercises": {"other": 1}, "version": []}' '{"version": 7}'; do
+    echo "$text" >"$work/data/rung/learn.json"
+    if "$rung" learn hint 01 >"$work/out" 2>&1; then
+        grep -q '"hints": 1' "$work/data/rung/learn.json" || { echo "progress '$text': the hint is not counted: $(cat "$work/data/rung/learn.json")"; bad=1; }
+    else
+        grep -q 'learn.json' "$work/out" && [ "$(cat "$work/data/rung/learn.json")" = "$text" ] ||
+            { echo "progress '$text': $(cat "$work/out" "$work/data/rung/learn.json")"; bad=1; }
+    fi
+done
 # A damaged file of progress is left alone.
 echo '{ "exercises": ' >"$work/data/rung/learn.json"
 expect 1 'learn.json is damaged in line' list

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static rung_config cpu_config(void)
 {
@@ -499,6 +500,7 @@ static void kernels_by_name(void **state)
         if (reason) {
             assert_refused(status, kernel->name);
             assert_refused(status, kernel->backend == RUNG_BACKEND_CPU ? reason : "is not a kernel of the CPU backend");
+            assert_true(kernel->backend == RUNG_BACKEND_CPU || strcmp(reason, "a GPU kernel") == 0);
             continue;
         }
         if (status == RUNG_UNSUPPORTED) { /* a path for other shapes */
@@ -549,6 +551,90 @@ static int64_t plans_made(rung_context *context, int64_t m, int64_t ld)
     rung_recent_count(&after);
     assert_int_equal(after.planned - before.planned + after.found - before.found, 1);
     return after.planned - before.planned;
+}
+
+/* What the table of recent plans should hold: the rule of core/recent.c, written down once more. */
+enum { KEPT = 8192, SHAPES = 3 * KEPT };
+typedef struct expected {
+    int32_t shape_at[KEPT], place_of[SHAPES]; /* places count from 1 */
+    char asked[KEPT];
+    int32_t count, hand;
+    int64_t found, planned;
+} expected;
+
+static void expect_shape(expected *e, int32_t shape)
+{
+    if (e->place_of[shape]) {
+        e->asked[e->place_of[shape] - 1] = 1;
+        e->found++;
+        return;
+    }
+    e->planned++;
+    int32_t place = e->count;
+    if (e->count < KEPT) {
+        e->count++;
+    } else {
+        for (; e->asked[e->hand]; e->hand = (e->hand + 1) % KEPT)
+            e->asked[e->hand] = 0;
+        place = e->hand;
+        e->hand = (e->hand + 1) % KEPT;
+        e->place_of[e->shape_at[place]] = 0;
+    }
+    e->shape_at[place] = shape;
+    e->asked[place] = 0;
+    e->place_of[shape] = place + 1;
+}
+
+static void ask_for(rung_context *context, expected *e, int32_t shape)
+{
+    static float a[1], b[1], c[2];
+    rung_gemm g;
+    rung_plan *plan;
+    rung_recent_counts counts;
+    rung_gemm_init(&g);
+    g.m = 1 + shape, g.n = g.k = 1;
+    g.lda = g.ldc = SHAPES, g.ldb = 1;
+    g.a = a, g.b = b, g.c = c; /* nothing is run */
+    assert_ok(rung_plan_create(&plan, context, &g));
+    rung_plan_destroy(plan);
+    expect_shape(e, shape);
+    rung_recent_count(&counts);
+    if (counts.found != e->found || counts.planned != e->planned)
+        fail_msg("shape %d: %lld found and %lld planned, not %lld and %lld", (int)shape, (long long)counts.found,
+                 (long long)counts.planned, (long long)e->found, (long long)e->planned);
+}
+
+/* A table that grows, is full, and is full of shapes that were all asked for again, by shapes in turn and as a seed
+ * draws them: each call finds its plan where the rule says that it is there, and only there. */
+static void *remember_by_the_rule(void *of)
+{
+    rung_context *context = of;
+    static expected e;
+    uint32_t dice = 1;
+    for (int32_t i = 0; i < KEPT; i++)
+        ask_for(context, &e, i);
+    for (int32_t i = 0; i < KEPT; i++) /* all are asked for again, so that the hand goes round once */
+        ask_for(context, &e, i);
+    for (int32_t i = 0; i < KEPT + 100; i++)
+        ask_for(context, &e, KEPT + i);
+    for (int32_t i = 0; i < 4 * KEPT; i++) {
+        dice = dice * 1664525u + 1013904223u;
+        const int32_t drawn = (int32_t)(dice >> 8);
+        ask_for(context, &e, drawn % 4 ? drawn / 4 % (KEPT + 500) : drawn / 4 % SHAPES);
+    }
+    return NULL;
+}
+
+static void plans_are_remembered_by_the_rule(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    pthread_t thread; /* which remembers nothing yet */
+    alarm(300);
+    assert_int_equal(pthread_create(&thread, NULL, remember_by_the_rule, context), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    alarm(0);
+    rung_context_destroy(context);
 }
 
 static void a_shape_is_planned_once(void **state)
@@ -743,6 +829,7 @@ int main(void)
         cmocka_unit_test(the_last_kernel_is_of_the_last_product),
         cmocka_unit_test(remembered_plans_stay_right),
         cmocka_unit_test(a_shape_is_planned_once),
+        cmocka_unit_test(plans_are_remembered_by_the_rule),
         cmocka_unit_test(thousands_of_shapes_are_remembered),
         cmocka_unit_test(threads_remember_for_themselves),
         cmocka_unit_test(a_thread_may_plan_while_it_ends),

@@ -5,6 +5,7 @@
 #include "lab/json.h"
 #include "lab/multi.h"
 #include "lab/names.h"
+#include "lab/profile.h"
 #include "lab/shape.h"
 #include "lab/stats.h"
 
@@ -270,6 +271,82 @@ static void every_lane_has_its_row(void **state)
     assert_int_equal(bars, 2 * RANKS);
 }
 
+/* Returns all that a file holds, at most what `text` has room for. */
+static void read_all(const char *name, char *text, size_t bytes)
+{
+    FILE *from = fopen(name, "r");
+    assert_non_null(from);
+    const size_t length = fread(text, 1, bytes - 1, from);
+    text[length] = '\0';
+    fclose(from);
+    unlink(name);
+}
+
+/* A picture begins where its first span does: the same spans at any other time are the same picture. */
+static void pictures_begin_with_their_first_span(void **state)
+{
+    static char pictures[2][1 << 14];
+    (void)state;
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/rung_spans_%ld.svg", (long)getpid());
+    for (int i = 0; i < 2; i++) {
+        rung_span spans[6];
+        for (int j = 0; j < 6; j++) {
+            const double start = (i ? 1 << 20 : 0) + 256.0 * j + 64.0;
+            spans[j] = (rung_span){.rank = j % 2,
+                                   .lane = j % 3 ? "product" : "copy in",
+                                   .what = "B",
+                                   .start_us = start,
+                                   .stop_us = start + 96.0 * (j + 1)};
+        }
+        assert_int_equal(lab_timeline_write(name, spans, 6), RUNG_SUCCESS);
+        read_all(name, pictures[i], sizeof pictures[i]);
+    }
+    assert_non_null(strstr(pictures[0], "1.856 ms"));
+    assert_string_equal(pictures[0], pictures[1]);
+}
+
+/* Of records that differ in one thing only, each is found by all of it, and what no record has is not found. */
+static void counts_are_found_by_all_their_keys(void **state)
+{
+    enum { RECORDS = 5 };
+    static const char *const kernels[RECORDS] = {"k_one", "k_other", "k_one", "k_one", "k_one"};
+    static const int64_t sizes[RECORDS][3] = {{16, 32, 48}, {16, 32, 48}, {17, 32, 48}, {16, 33, 48}, {16, 32, 49}};
+    static const char *const keys[] = {"cycles", "loads"};
+    (void)state;
+    char name[64];
+    double values[2];
+    const int first = lab_counter_index(lab_counters[0].key);
+    assert_int_equal(first, 0);
+    snprintf(name, sizeof name, "/tmp/rung_counts_%ld", (long)getpid());
+    for (int order = 0; order < 2; order++) {
+        FILE *to = fopen(name, "w");
+        assert_non_null(to);
+        for (int i = 0; i < RECORDS; i++) {
+            const int r = order ? RECORDS - 1 - i : i;
+            fprintf(to, "{\"kernel\": \"%s\", \"m\": %d, \"n\": %d, \"k\": %d, \"cycles\": %d, \"loads\": %d, ",
+                    kernels[r], (int)sizes[r][0], (int)sizes[r][1], (int)sizes[r][2], 100 + r, 200 + r);
+            fprintf(to, "\"counter\": {\"%s\": %d}}\n", lab_counters[0].key, 300 + r);
+        }
+        fclose(to);
+        for (int r = 0; r < RECORDS; r++) {
+            const int64_t m = sizes[r][0], n = sizes[r][1], k = sizes[r][2];
+            lab_profile profile = {.measured = {0}};
+            int found = 0;
+            assert_int_equal(lab_counts_read(name, kernels[r], m, n, k, keys, 2, values), RUNG_SUCCESS);
+            assert_true(values[0] == 100 + r && values[1] == 200 + r);
+            snprintf(profile.kernel, sizeof profile.kernel, "%s", kernels[r]);
+            assert_int_equal(lab_counters_read(name, m, n, k, &profile, 1, &found), RUNG_SUCCESS);
+            assert_true(found == 1 && profile.measured[0] == 300 + r);
+            assert_int_not_equal(lab_counts_read(name, kernels[r], m + 2, n, k, keys, 2, values), RUNG_SUCCESS);
+            assert_int_not_equal(lab_counts_read(name, kernels[r], m, n + 2, k, keys, 2, values), RUNG_SUCCESS);
+            assert_int_not_equal(lab_counts_read(name, "k_on", m, n, k, keys, 2, values), RUNG_SUCCESS);
+            assert_int_not_equal(lab_counters_read(name, m, n, k + 2, &profile, 1, &found), RUNG_SUCCESS);
+        }
+    }
+    unlink(name);
+}
+
 /* What is no finite number has no form in JSON; a text may hold any byte. */
 static void objects_are_json_whatever_they_hold(void **state)
 {
@@ -304,6 +381,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objects_are_json_whatever_they_hold),
         cmocka_unit_test(every_lane_has_its_row),
+        cmocka_unit_test(pictures_begin_with_their_first_span),
+        cmocka_unit_test(counts_are_found_by_all_their_keys),
         cmocka_unit_test(cases_survive_their_text),
         cmocka_unit_test(every_pair_is_covered),
         cmocka_unit_test(a_seed_is_printed),

@@ -6,6 +6,7 @@
 #include "core/overlap.h"
 #include "core/validate.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -180,15 +181,22 @@ static void scalars_and_ends_are_the_calls(void **state)
 {
     (void)state;
     for (int trial = 0; trial < TRIALS; trial++) {
-        const call k = draw_call();
+        call k = draw_call();
+        int64_t *const sizes[] = {&k.g.k, &k.g.m, &k.g.n, &k.g.batch};
+        for (int i = 0; i < 4; i++) /* any of them may be nothing */
+            if (draw(8) == 0)
+                *sizes[i] = 0;
+        if (draw(8) == 0)
+            k.g.alpha = INFINITY;
         const rung_gemm *g = &k.g;
         int nothing;
         const rung_problem p = checked(&k, &nothing);
         const int plain_end = g->bias_kind == RUNG_NO_BIAS && g->activation == RUNG_IDENTITY;
-        assert_int_equal(nothing, scales(g) && g->beta == 1.0f && !g->beta_device && plain_end);
-        assert_int_equal(p.k, scales(g) ? 0 : g->k);
-        assert_true(p.alpha == (scales(g) ? 0.0f : g->alpha) && p.beta == g->beta);
-        assert_ptr_equal(p.alpha_device, scales(g) ? NULL : g->alpha_device);
+        const int is_empty = g->m == 0 || g->n == 0 || g->batch == 0, no_sum = scales(g) || g->k == 0;
+        assert_int_equal(nothing, is_empty || (no_sum && g->beta == 1.0f && !g->beta_device && plain_end));
+        assert_int_equal(p.k, no_sum ? 0 : g->k);
+        assert_true(p.alpha == (no_sum ? 0.0f : g->alpha) && p.beta == g->beta);
+        assert_ptr_equal(p.alpha_device, no_sum ? NULL : g->alpha_device);
         assert_ptr_equal(p.beta_device, g->beta_device);
         assert_int_equal(p.device_scalars, g->alpha_device || g->beta_device);
         assert_int_equal(p.beta_zero, g->beta == 0.0f && !g->beta_device);

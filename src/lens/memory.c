@@ -67,11 +67,27 @@ void *lens_memory_get_host(size_t bytes)
     return memory;
 }
 
+/* What the host writes beside a piece no lane is seen to write: it shows in the fences when the piece is given back. */
+static int overrun;
+
+static void look_at_fences(const piece *p)
+{
+    const unsigned char *at = (const unsigned char *)p->base;
+    const size_t rest = ((p->bytes + 255) & ~(size_t)255) - p->bytes + FENCE_BYTES;
+    if (p->host || p->bytes >= SPARSE_BYTES)
+        return;
+    for (size_t i = 1; i <= FENCE_BYTES; i++)
+        overrun |= at[-(ptrdiff_t)i] != 0xff;
+    for (size_t i = 0; i < rest; i++)
+        overrun |= at[p->bytes + i] != 0xff;
+}
+
 int lens_memory_put(void *at)
 {
     for (int i = 0; i < piece_count; i++) {
         if (pieces[i].base != (uintptr_t)at)
             continue;
+        look_at_fences(&pieces[i]);
         if (pieces[i].bytes >= SPARSE_BYTES && !pieces[i].host)
             munmap(pieces[i].memory, ((pieces[i].bytes + 255) & ~(size_t)255) + 2 * FENCE_BYTES);
         else
@@ -86,17 +102,21 @@ int lens_memory_put(void *at)
     return -1;
 }
 
-/* With RUNG_LENS_KEPT=fail a process ends with 1 where device memory was not given back by its end. */
+/* With RUNG_LENS_KEPT=fail a process ends with 1 where device memory was not given back by its end, or was written to
+ * by the host beyond its ends. */
 static __attribute__((destructor)) void look_for_kept(void)
 {
     const char *wish = getenv("RUNG_LENS_KEPT");
     size_t bytes = 0;
     for (int i = 0; i < piece_count; i++)
         bytes += pieces[i].bytes;
-    if (!wish || strcmp(wish, "fail") != 0 || piece_count == 0)
+    if (!wish || strcmp(wish, "fail") != 0 || (piece_count == 0 && !overrun))
         return;
     fflush(NULL);
-    fprintf(stderr, "lens: %d pieces of memory, %zu bytes, were not given back\n", piece_count, bytes);
+    if (piece_count)
+        fprintf(stderr, "lens: %d pieces of memory, %zu bytes, were not given back\n", piece_count, bytes);
+    if (overrun)
+        fprintf(stderr, "lens: the host wrote beyond the ends of a piece of memory\n");
     _exit(1);
 }
 

@@ -158,9 +158,10 @@ static int chip_child(int arch, int driver_version)
     int wrong = 0;
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
-        if (k->backend == RUNG_BACKEND_CUDA &&
-            (rung_kernel_unusable(context, k) == NULL) != (k->arch == 90 ? arch == 90 : k->arch <= arch))
-            fprintf(stderr, "%s\n", k->name), wrong++;
+        const char *why = rung_kernel_unusable(context, k);
+        if (k->backend == RUNG_BACKEND_CUDA ? (why == NULL) != (k->arch == 90 ? arch == 90 : k->arch <= arch)
+                                            : !why || strcmp(why, "a CPU kernel") != 0)
+            fprintf(stderr, "%s: %s\n", k->name, why ? why : "may be used"), wrong++;
     }
     rung_context_set_pointers(context, RUNG_POINTERS_DEVICE);
     for (size_t i = 0; i < 3 * sizeof sizes / sizeof sizes[0] && arch != 75; i++) {
@@ -2014,6 +2015,44 @@ static void tuned_shapes_are_kept_and_found(void **state)
     tuned_without_a_folder(&g, chosen);
 }
 
+/* Whatever kernel the table names for a shape, it runs where the mode allows its arithmetic; where not, the shape is
+ * planned as without the table. */
+static void tuned_shapes_keep_to_the_mode(void **state)
+{
+    (void)state;
+    int used[RUNG_FAST + 1] = {0}, left[RUNG_FAST + 1] = {0};
+    rung_context *context;
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.ldb = g.ldc = 512, g.k = g.lda = 256;
+    g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
+    gpu->devices = 3;
+    gpu->arch = 90;
+    setenv("RUNG_CACHE_DIR", "/nonexistent", 1);
+    for (int math = RUNG_STRICT; math <= RUNG_FAST; math++) {
+        assert_ok(open_context(2, &context));
+        assert_ok(rung_context_set_math(context, (rung_math)math));
+        const char *planned = kernel_for(context, &g);
+        for (int i = 0; i < rung_kernel_count(); i++) {
+            const rung_kernel *kernel = rung_kernel_at(i);
+            if (kernel->role != RUNG_PRODUCTION || rung_tune_record(context, &g, kernel->name, 1.0) != RUNG_SUCCESS)
+                continue;
+            const int errs_more =
+                kernel->arith == RUNG_TF32 || kernel->arith == RUNG_F16X3_CHAIN || kernel->arith == RUNG_F16X3_ALONE;
+            const int allowed = kernel->arith == RUNG_F32 || math == RUNG_FAST || (math == RUNG_ACCURATE && !errs_more);
+            assert_string_equal(kernel_for(context, &g), allowed ? kernel->name : planned);
+            *(allowed ? &used[math] : &left[math]) += 1;
+        }
+        rung_context_destroy(context);
+    }
+    assert_true(used[RUNG_STRICT] > 1 && used[RUNG_STRICT] < used[RUNG_ACCURATE]);
+    assert_true(left[RUNG_STRICT] > left[RUNG_ACCURATE] && left[RUNG_ACCURATE] > 0 && left[RUNG_FAST] == 0);
+    unsetenv("RUNG_CACHE_DIR");
+    gpu->devices = 2;
+    gpu->arch = 80;
+}
+
 /* What a call has been through shows in no plan that is made after it. */
 static void assert_plans_as_a_new_one(rung_context *context)
 {
@@ -2555,6 +2594,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_graph_without_a_buffer_allocates),
         cmocka_unit_test(modes_choose_their_arithmetic),
         cmocka_unit_test(tuned_shapes_are_kept_and_found),
+        cmocka_unit_test(tuned_shapes_keep_to_the_mode),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
         cmocka_unit_test(accurate_products_of_a_graph_share_zeros),
         cmocka_unit_test(a_failed_product_is_forgotten),

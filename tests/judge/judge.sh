@@ -5,7 +5,7 @@
 set -u
 rung=$1 wrong=$2 lens=$3 failed=0 tried=0
 work=$(mktemp)
-trap 'rm -f "$work" "$work.bits"' EXIT
+trap 'rm -f "$work" "$work.bits" "$work.kept" "$work.modes"' EXIT
 
 run() { # HOW WORDS...: prints to $work, returns the exit code
     how=$1
@@ -198,9 +198,11 @@ climb a 'operand A was changed' 'operand A was changed'
 climb swap 'element .* errs .* the bound is' 'errs .* the bound is'
 climb halves 'element .* errs .* the bound is' 'errs .* the bound is'
 climb left '.* elements are NaN or Inf where they should not be' 'errs inf u'
-# What is wrong only at the size that is timed fails the climb, too.
-refused cube=72 'FAIL c01_naive at 72: errs' climb --device cpu --size 72 --kernel c01_naive --threads 1 --against ''
-! grep -q 'FAIL [^ ]*:' "$work" || complain "climb: a case is wrong that is not of 72"
+# What is wrong only at the size that is timed fails the climb, too, also where smaller products were tried first to see how long it takes.
+for size in 72 200; do
+    refused cube=$size "FAIL c01_naive at $size: errs" climb --device cpu --size $size --kernel c01_naive --threads 1 --against ''
+    ! grep -q 'FAIL [^ ]*:' "$work" || complain "climb: a case is wrong that is not of $size"
+done
 
 # An error that grows faster than n fails once more than the cases that it makes too large; six sizes are tried.
 refused grow=1.6 'FAIL \(growth of the error, strict\): the error grows as n\^1\.[1-9]' verify --device cpu --math strict --quick --threads 1 --no-vendor
@@ -213,6 +215,56 @@ for how in sum sum_nan sum_second; do
     refused $how ',FAIL' reduce --device cpu --quick --budget-ms 1 --format csv 1000
 done
 passes none reduce --device cpu --budget-ms 1 1000
+
+# The mode that is asked for is that of every product that a verb plans, be it to verify or to time it, and of every entry that it goes by.
+in_mode() { # WORDS...
+    number=0
+    for math in strict accurate fast; do
+        : >"$work.modes"
+        passes modes="$work.modes" "$@" --math $math
+        [ "$(sort -u "$work.modes")" = $number ] || complain "rung $* --math $math: modes $(sort -u "$work.modes" | tr '\n' ' '), not $number"
+        number=$((number + 1))
+    done
+}
+in_mode verify --device cpu --no-vendor --threads 1 --case NN:9x9x9
+in_mode bench --device cpu --threads 1 --budget-ms 1 --against '' 8x8x8 8x9x8:NNx3
+in_mode bench --device cpu --threads 1 --budget-ms 1 --against '' --no-verify 8x8x8
+in_mode bench --gpus cpu1,2 --operands distributed,host,parts --repeats 1 8x8x8
+in_mode explain --device cpu 8x8x8
+for via in direct ranks blas; do
+    in_mode fuzz --device cpu --threads 1 --via $via --calls 3 --size 9
+done
+if [ -e "$lens" ]; then # climb goes through two modes by itself; nothing is computed, since no product can be planned
+    : >"$work.modes"
+    RUNG_LIBCUDA=$lens run plans="$work.modes" climb --device gpu --size 33 --against ''
+    for number in 0 1; do
+        [ "$(grep -cx $number "$work.modes")" -gt 20 ] || complain "climb: mode $number is that of $(grep -cx $number "$work.modes") products"
+    done
+fi
+
+# Of several things one that is wrong fails the call, whichever of them comes first.
+for two in '72x72x72 24x20x30' '24x20x30 72x72x72'; do
+    # shellcheck disable=SC2086
+    refused cube=72 'FAIL 72x72x72: .*errs' bench --device cpu --threads 1 --budget-ms 1 --against '' $two
+done
+for two in 'NN:72x72x72:row;NN:17x19x23:row' 'NN:17x19x23:row;NN:72x72x72:row'; do
+    refused cube=72 'element .* errs .* the bound is' verify --device cpu --no-vendor --threads 1 --math strict --case "$two"
+done
+for two in c01_naive,c02_loop_order c02_loop_order,c01_naive; do
+    refused skip=c01_naive 'FAIL c01_naive' verify --device cpu --no-vendor --threads 1 --kernel $two --case NN:17x19x23:row
+    refused skip=c01_naive 'FAIL c01_naive' climb --device cpu --size 32 --kernel $two --threads 1 --against ''
+done
+for two in '1000 2000' '2000 1000'; do
+    # shellcheck disable=SC2086
+    refused sum=1000 ',FAIL' reduce --device cpu --quick --budget-ms 1 --format csv $two
+done
+printf 'c01_naive NN:17x19x23:row\nc01_naive NN:17x19x24:row\n' >"$work.bits"
+RUNG_WRONG='' "$rung" verify --device cpu --bits "$work.bits" >"$work.kept" 2>/dev/null
+passes none verify --device cpu --bits "$work.kept"
+for line in 1 2; do
+    sed "$line"'s/[0-9a-f]*$/0123456789abcdef/' "$work.kept" >"$work.bits"
+    refused none 'bits: 1 the same, 1 others' verify --device cpu --bits "$work.bits"
+done
 
 # Random calls: a failure becomes the smallest line that still fails.
 refused edge "case 'NN:1x2x1:col'" fuzz --device cpu --threads 1 --calls 30

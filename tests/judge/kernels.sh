@@ -65,6 +65,12 @@ damaged "A is written to" 's/float acc = 0.0f;/float acc = 0.0f; if (g.k > 0 \&\
 damaged "it traps" 's/float acc = 0.0f;/float acc = 0.0f; if (column == 20) __trap();/' 'FAIL .*executes __trap' 'executes __trap' 'executes __trap' "FAIL $kernel: .*executes __trap"
 damaged "threads leave before a barrier" 's/float acc = 0.0f;/float acc = 0.0f; if (row >= g.m) return;/' 'they have returned' 'they have returned' 'they have returned' -
 damaged "it never ends" 's/float acc = 0.0f;/float acc = 0.0f; for (volatile int i = 0; row == 32 \&\& i < 1;) ;/' 'an endless loop' - - -
+how="what nothing has written is read, and not used" # whichever kernel was checked before it, also one that may read ahead
+sed 's/float acc = 0.0f;/float acc = a_tile[y][x] == 12345.0f ? 1.0f : 0.0f;/' "$work/sound" >"$source"
+for names in "$kernel" "sm80_small_f32_8x8x8_s1 $kernel" "$kernel sm80_small_f32_8x8x8_s1"; do
+    # shellcheck disable=SC2086
+    ends 1 "$kernel +FAIL .*: right, with findings" lens --check $names
+done
 damaged "it does not compile" 's/float acc = 0.0f;/float acc = none;/' 'none' - 'none' -
 
 if [ $failed = 0 ]; then echo "$tried runs: damaged kernels fail, each for its reason; the sound one passes"; fi

@@ -211,11 +211,54 @@ static void damage_entry(const rung_gemm *g, const char *how)
     damage(&one, "product");
 }
 
+/* RUNG_WRONG=modes=FILE: everything is right, and the file gets a line for each product that is planned or run and for
+ * each multi context: in which mode. RUNG_WRONG=plans=FILE: so, too, and no product can be planned, so that nothing
+ * takes time. */
+static void note_mode(rung_math math)
+{
+    const char *how = getenv("RUNG_WRONG");
+    FILE *file = how && (!strncmp(how, "modes=", 6) || !strncmp(how, "plans=", 6)) ? fopen(how + 6, "a") : NULL;
+    if (file) {
+        fprintf(file, "%d\n", (int)math);
+        fclose(file);
+    }
+}
+
+static int plans_nothing(void)
+{
+    const char *how = getenv("RUNG_WRONG");
+    return how && !strncmp(how, "plans=", 6);
+}
+
+rung_status rung_plan_create(rung_plan **plan, rung_context *context, const rung_gemm *g)
+{
+    typedef rung_status function(rung_plan **, rung_context *, const rung_gemm *);
+    note_mode(rung_context_math(context));
+    return plans_nothing() ? RUNG_UNSUPPORTED
+                           : ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_plan_create"))(plan, context, g);
+}
+
+rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, const rung_gemm *g, const char *kernel)
+{
+    typedef rung_status function(rung_plan **, rung_context *, const rung_gemm *, const char *);
+    return plans_nothing()
+               ? RUNG_UNSUPPORTED
+               : ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_plan_create_kernel"))(plan, context, g, kernel);
+}
+
+rung_status rung_multi_create(rung_multi **multi, const rung_multi_config *config)
+{
+    typedef rung_status function(rung_multi **, const rung_multi_config *);
+    note_mode(config->math);
+    return ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_multi_create"))(multi, config);
+}
+
 /* What is refused counts as done. */
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
 {
     typedef rung_status function(rung_context *, const rung_gemm *);
     const char *how = getenv("RUNG_WRONG");
+    note_mode(rung_context_math(context));
     rung_status status = ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_gemm_run"))(context, g);
     if (how && !strcmp(how, "writes") && status != RUNG_SUCCESS && g->c)
         g->c[g->m > 1 && g->n > 1 ? g->m * g->n - 1 : 0] += 1.0f; /* C is not the refused call's to change */
@@ -232,9 +275,11 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *g)
         return RUNG_SUCCESS; /* it computes nothing, and fast */
     const int writes = g->m > 0 && g->n > 0, is_alone = g->batch <= 1 && !g->c_array;
     const float old = how && writes && is_alone && is_old(how) ? *of_c(g, g->m / 2, g->n / 2) : 0.0f;
-    rung_status status = how && !strcmp(how, "error")  ? RUNG_INTERNAL
-                         : how && !strcmp(how, "lost") ? RUNG_DEVICE_ERROR
-                                                       : real(plan, g);
+    rung_status status =
+        how && (!strcmp(how, "error") || (!strncmp(how, "fails=", 6) && !strcmp(rung_plan_kernel(plan), how + 6)))
+            ? RUNG_INTERNAL
+        : how && !strcmp(how, "lost") ? RUNG_DEVICE_ERROR
+                                      : real(plan, g);
     if (status == RUNG_SUCCESS && how && writes && is_alone && is_old(how))
         mix_old(g, how, old);
     if (status == RUNG_SUCCESS && how && writes && is_alone)
@@ -251,9 +296,10 @@ rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *r
     const char *how = getenv("RUNG_WRONG");
     rung_status status = ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_ssum"))(context, n, x, result);
     int again = calls++ % 2;
+    int64_t wrong_n = 0;
     if (status != RUNG_SUCCESS || !how || n == 0)
         return status;
-    if (!strcmp(how, "sum"))
+    if (!strcmp(how, "sum") || (sscanf(how, "sum=%" SCNd64, &wrong_n) == 1 && n == wrong_n))
         *result -= x[n - 1];
     else if (!strcmp(how, "sum_nan"))
         *result = NAN;

@@ -7,6 +7,9 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void *library;
 static int failed, asked;
@@ -275,6 +278,38 @@ static void turns(const char *symbol, const int classed, const int aligned, unsi
     expect(CALL(cuMemFree_v2, to), CUDA_SUCCESS, "the copy given back");
 }
 
+/* What the host writes beyond a piece's ends no lane is seen to write: with RUNG_LENS_KEPT=fail the process fails for
+ * it. */
+static void overruns(void)
+{
+    enum { BYTES = 1000 };
+    static const int places[] = {0, BYTES - 1, -1, BYTES, 1023, 1024, BYTES + 4096, -4096};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const int beyond = places[i] < 0 || places[i] >= BYTES;
+        int status = 0, pipes[2];
+        char said[200] = "";
+        fflush(NULL);
+        if (pipe(pipes) != 0)
+            exit(2);
+        const pid_t child = fork();
+        if (child == 0) {
+            CUdeviceptr at = 0;
+            dup2(pipes[1], 2);
+            setenv("RUNG_LENS_KEPT", "fail", 1);
+            if (CALL(cuMemAlloc_v2, &at, BYTES) == CUDA_SUCCESS)
+                *(unsigned char *)(uintptr_t)(at + (CUdeviceptr)(int64_t)places[i]) = 0;
+            CALL(cuMemFree_v2, at);
+            exit(0);
+        }
+        close(pipes[1]);
+        const ssize_t length = read(pipes[0], said, sizeof said - 1);
+        close(pipes[0]);
+        waitpid(child, &status, 0);
+        expect(length < 0 || WEXITSTATUS(status) != beyond, 0, "a byte that the host writes");
+        expect((strstr(said, "lens: the host wrote beyond the ends of a piece of memory") != NULL) != beyond, 0, said);
+    }
+}
+
 /* What is kept of the launches so far is handed out by number, and nothing before the first or behind the last one. */
 static void kept_launches(void)
 {
@@ -315,6 +350,7 @@ int main(int argc, char **argv)
             turns(i & 1 ? "turn_classes" : "turn_operand", i & 1, i >> 1, blocks);
     unsetenv("RUNG_LENS_FINDINGS");
     kept_launches();
+    overruns();
     tensor_maps();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;
