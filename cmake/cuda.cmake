@@ -112,7 +112,8 @@ endfunction()
 
 # Compiles one kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.
 function(rung_image stem source folder)
-  set(flags ${ARGN})
+  get_property(nvcc_only GLOBAL PROPERTY RUNG_NVCC_ONLY_${stem}) # what the lens's compiler is not told
+  set(flags ${ARGN} ${nvcc_only})
   set(base ${folder}/${stem})
   if(folder MATCHES "sm_90a$")
     rung_sass_step(${stem} ${base}.cubin post tool)

@@ -5,7 +5,7 @@
 # of the row as a macro in upper case; a field that a row leaves out is 0, as in C. What follows from these stands in the family's
 # tile.h: <FAMILY>_ROW, the rest of the catalog's row; <FAMILY>_CHECKS, what makes a row legal, which also sees for each number of .cost
 # whether the row has it, as 0 or 1 (COST_SHARE for .share); <FAMILY>_NEEDED, bits of <FAMILY>_NEEDS that a row brings, all of which some
-# row must. A .post says which tool rewrites the compiled code.
+# row must. A .post says which tool rewrites the compiled code; .less_optimized = 1 asks the assembler for less (-O1).
 
 # rung_tile_rows(<family> <rows> <fields> <costs>): sets `rows` to the text of each row; `fields` to the names of all fields that are
 # macros, which are those of whole numbers, and those that the head of the file explains and no row has at present; and `costs` to the names
@@ -64,7 +64,7 @@ function(rung_tile_values family name numbers)
     string(REGEX MATCH "^([.][a-z_0-9]+) = (.*)$" value "${value}")
     set(field ${CMAKE_MATCH_1})
     string(STRIP "${CMAKE_MATCH_2}" value)
-    if(NOT value MATCHES "^(0|[1-9][0-9]*|RUNG_(AS_COMPILED|ORDERED_FFMAS|WRITTEN_LOOP|NO_GATHER|GATHER_COPIES|GATHER_MOVES))$")
+    if(NOT value MATCHES "^(0|[1-9][0-9]*|RUNG_(AS_COMPILED|ORDERED_FFMAS|ORDERED_IN_TURNS|TT_IN_TURNS|WRITTEN_LOOP|NO_GATHER|GATHER_COPIES|GATHER_MOVES))$")
       message(FATAL_ERROR "src/cuda/families/${family}/tiles.inc: ${name} has ${field} = '${value}': a value is a whole number, "
         "or a name as in the other rows; a comma stands between fields")
     endif()
@@ -107,8 +107,10 @@ function(rung_tile family index row fields costs text checks)
     endif()
   endforeach()
   set(post)
-  if(numbers MATCHES "[.]post = RUNG_(ORDERED_FFMAS|WRITTEN_LOOP)")
+  if(numbers MATCHES "[.]post = RUNG_(ORDERED_FFMAS|ORDERED_IN_TURNS|TT_IN_TURNS|WRITTEN_LOOP)")
     string(REPLACE "ORDERED_FFMAS" "order" post ${CMAKE_MATCH_1})
+    string(REPLACE "ORDERED_IN_TURNS" "turns" post ${post})
+    string(REPLACE "TT_IN_TURNS" "turns_tt" post ${post})
     string(REPLACE "WRITTEN_LOOP" "loop" post ${post})
   endif()
   set(gather)
@@ -117,6 +119,9 @@ function(rung_tile family index row fields costs text checks)
   endif()
   rung_post(${name} "${post}" "${gather}" ${tile} ${stages})
   list(TRANSFORM macros PREPEND -D OUTPUT_VARIABLE flags)
+  if(numbers MATCHES "[.]less_optimized = 1")
+    set_property(GLOBAL PROPERTY RUNG_NVCC_ONLY_${name} -Xptxas -O1)
+  endif()
   rung_kernel(${name} ${PROJECT_SOURCE_DIR}/src/cuda/families/${family}/kernel.cu ${arch} ${flags})
   string(TOUPPER ${family} upper)
   set(lines)

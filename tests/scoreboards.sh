@@ -7,7 +7,8 @@ sass=$1 build=$2 checked=0 here=$(dirname "$0")
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 [ -e "$build/device/sm_90a/resources.txt" ] || { echo "left out: the device code was not built (RUNG_CUDA_ARCHS=all)"; exit 77; }
-for name in $("$here"/tiles_with.sh "$here/.." all post=RUNG_ORDERED_FFMAS) $("$here"/tiles_with.sh "$here/.." all post=RUNG_WRITTEN_LOOP); do
+for name in $("$here"/tiles_with.sh "$here/.." all post=RUNG_ORDERED_FFMAS) $("$here"/tiles_with.sh "$here/.." all post=RUNG_WRITTEN_LOOP) \
+    $("$here"/tiles_with.sh "$here/.." all post=RUNG_ORDERED_IN_TURNS) $("$here"/tiles_with.sh "$here/.." all post=RUNG_TT_IN_TURNS); do
     "$sass" check "$build/device/sm_90a/$name.cubin"
     checked=$((checked + 1))
 done

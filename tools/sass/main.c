@@ -19,6 +19,9 @@ static int usage(void)
           "           writes the main loop of the large FP32 kernels anew; strict: or fails\n"
           "       sass order CUBIN\n"
           "           puts FFMAs and shared loads into an order that the register ports like better\n"
+          "       sass turns CUBIN\n"
+          "           does so for a kernel whose blocks share a multiprocessor: after eight instructions another warp\n"
+          "           may go on; turns_tt: only functions whose names end in _tt\n"
           "       sass pattern CUBIN\n"
           "           gives the timing loops of lab/device/lab_ports.cu the registers of their patterns\n"
           "       sass check CUBIN\n"
@@ -68,15 +71,34 @@ static int run_list(const struct cubin *cubin, const char *path, const struct lo
     return 0;
 }
 
-static int run_order(const struct cubin *cubin, const char *path, const struct loop_options *options)
+/* Orders the functions whose names end so. */
+static int order_functions(const struct cubin *cubin, const char *path, bool turns, const char *end)
 {
-    (void)options;
     struct function f;
     struct dice dice = {1};
     for (int i = 0; i < cubin_sections(cubin); i++)
-        if (cubin_function(cubin, i, &f))
-            order_function(&f, &dice);
+        if (cubin_function(cubin, i, &f) && strlen(f.name) >= strlen(end) &&
+            !strcmp(f.name + strlen(f.name) - strlen(end), end))
+            order_function(&f, turns, &dice);
     return cubin_write(cubin, path) ? 0 : FAILED;
+}
+
+static int run_order(const struct cubin *cubin, const char *path, const struct loop_options *options)
+{
+    (void)options;
+    return order_functions(cubin, path, false, "");
+}
+
+static int run_turns(const struct cubin *cubin, const char *path, const struct loop_options *options)
+{
+    (void)options;
+    return order_functions(cubin, path, true, "");
+}
+
+static int run_turns_tt(const struct cubin *cubin, const char *path, const struct loop_options *options)
+{
+    (void)options;
+    return order_functions(cubin, path, true, "_tt");
 }
 
 static int run_pattern(const struct cubin *cubin, const char *path, const struct loop_options *options)
@@ -147,8 +169,9 @@ static const struct verb {
     verb_function *run;
     bool has_options;
 } verbs[] = {
-    {"loop", run_loop, true},    {"order", run_order, false}, {"pattern", run_pattern, false},
-    {"check", run_check, false}, {"ports", run_ports, false}, {"list", run_list, false},
+    {"loop", run_loop, true},          {"order", run_order, false},     {"turns", run_turns, false},
+    {"turns_tt", run_turns_tt, false}, {"pattern", run_pattern, false}, {"check", run_check, false},
+    {"ports", run_ports, false},       {"list", run_list, false},
 };
 
 static const struct verb *find_verb(const char *name)

@@ -279,7 +279,7 @@ static bool improve(struct word *code, struct run *r, const struct pending *pend
     if (!schedule_best(r, dice, &best) || !write_order(ordered, r, &best, pending))
         return false;
     prove(code, ordered, r->n);
-    if (ports_cycles(ordered, r->n) > ports_cycles(code, r->n))
+    if (ports_cycles(ordered, r->n, r->place) > ports_cycles(code, r->n, r->place))
         return false;
     memcpy(code, ordered, (size_t)r->n * sizeof *code);
     return true;
@@ -336,7 +336,7 @@ static void issue(struct history *h, struct word *code, int at)
 }
 
 /* Finds the runs of a function, one after another, and gives each a better order. */
-static struct totals order_runs(const struct function *f, const struct labels *labels, struct dice *dice)
+static struct totals order_runs(const struct function *f, const struct labels *labels, bool turns, struct dice *dice)
 {
     static struct history h;
     static struct run run;
@@ -348,11 +348,12 @@ static struct totals order_runs(const struct function *f, const struct labels *l
             pending_join(&h.pending, labels->at[i]);
         int n = run_length(code, labels, i), end = i + (n ? n : 1);
         if (i && n >= RUN_MIN && !is_entangled(code, f->n, i, end)) {
-            t.before += ports_cycles(code + i, n);
+            run.place = turns ? i : NO_TURNS;
+            t.before += ports_cycles(code + i, n, run.place);
             read_run(&run, code + i, n, &h);
             if (!is_busy(code, i, n, &h))
                 t.runs += improve(code + i, &run, &h.pending, dice);
-            t.after += ports_cycles(code + i, n);
+            t.after += ports_cycles(code + i, n, run.place);
             for (int k = i; k < end; ++k)
                 t.fmas += is_plain_fma(code[k]);
         }
@@ -372,14 +373,14 @@ static bool branches_anywhere(const struct function *f)
     return false;
 }
 
-void order_function(const struct function *f, struct dice *dice)
+void order_function(const struct function *f, bool turns, struct dice *dice)
 {
     struct labels labels;
     if (branches_anywhere(f))
         return;
     count_loads(f->code, f->n);
     labels_find(&labels, f->code, f->n);
-    struct totals t = order_runs(f, &labels, dice);
+    struct totals t = order_runs(f, &labels, turns, dice);
     labels_free(&labels);
     scoreboards_settle(f->code, f->n); /* now that every wait is in its place */
     printf("%s: %d runs, %d FFMAs, %d -> %d cycles\n", f->name, t.runs, t.fmas, t.before, t.after);

@@ -5,7 +5,8 @@
 #include "cubin.h"
 #include "schedule.h"
 
-/* A function with a branch to a computed address is left as it is. */
-void order_function(const struct function *f, struct dice *dice);
+/* `turns`: warps of several blocks share a partition (see ports.h). A function with a branch to a computed address is
+ * left as it is. */
+void order_function(const struct function *f, bool turns, struct dice *dice);
 
 #endif

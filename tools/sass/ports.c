@@ -9,17 +9,26 @@ enum {
     PILE = 2        /* reads that both banks may owe together before they count */
 };
 
-void ports_reset(struct ports *p)
+void ports_reset(struct ports *p, int next)
 {
     memset(p, 0, sizeof *p);
     memset(p->cached, -1, sizeof p->cached);
+    p->next = next;
+}
+
+/* Goes on to the next instruction: at the beginning of a turn nothing is kept. */
+static void go_on(struct ports *p)
+{
+    ++p->cycle;
+    if (p->next != NO_TURNS && p->next++ % TURN == 0)
+        memset(p->cached, -1, sizeof p->cached);
 }
 
 struct port_cost ports_fma(struct ports *p, struct operands x)
 {
     const int operand[SLOTS] = {x.a, x.b};
     int reads[BANKS] = {0, 0}, late = 0;
-    ++p->cycle;
+    go_on(p);
     for (int slot = 0; slot < SLOTS; ++slot) {
         int bank = operand[slot] & 1;
         if (p->cached[slot][bank] != operand[slot])
@@ -44,17 +53,17 @@ struct port_cost ports_fma(struct ports *p, struct operands x)
 
 void ports_load(struct ports *p, int d, int width)
 {
-    ++p->cycle;
+    go_on(p);
     for (int slot = 0; slot < SLOTS; ++slot)
         for (int bank = 0; bank < BANKS; ++bank)
             if (p->cached[slot][bank] >= d && p->cached[slot][bank] < d + width)
                 p->cached[slot][bank] = -1;
 }
 
-int ports_cycles(const struct word *code, int n)
+int ports_cycles(const struct word *code, int n, int next)
 {
     struct ports p;
-    ports_reset(&p);
+    ports_reset(&p, next);
     for (int i = 0; i < n; ++i) {
         struct operands x = {field_a(code[i]), field_b(code[i]), field_c(code[i]), field_d(code[i])};
         if (!is_plain_fma(code[i])) {

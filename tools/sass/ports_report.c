@@ -40,7 +40,8 @@ void ports_report(const struct function *f)
     if (!loop.ffmas)
         return;
     int n = loop.end - loop.first;
-    printf("%s ffmas %d instructions %d cycles %d\n", f->name, loop.ffmas, n, ports_cycles(f->code + loop.first, n));
+    printf("%s ffmas %d instructions %d cycles %d\n", f->name, loop.ffmas, n,
+           ports_cycles(f->code + loop.first, n, NO_TURNS));
 }
 
 /* Prints an FFMA with the registers that it reads from each bank, and keeps what its reuse flags keep. */
@@ -77,7 +78,7 @@ void ports_list(const struct function *f, int lines)
 {
     struct run loop = main_loop(f);
     struct ports p;
-    ports_reset(&p);
+    ports_reset(&p, NO_TURNS);
     for (int i = loop.first; loop.ffmas && i < loop.end && i < loop.first + lines; i++) {
         struct word w = f->code[i];
         if (is_plain_fma(w)) {

@@ -142,7 +142,7 @@ static void start(struct state *s, const struct run *r, const struct knobs *knob
     s->knobs = *knobs;
     s->dice = dice;
     s->last_load = NEVER;
-    ports_reset(&s->ports);
+    ports_reset(&s->ports, r->place);
     memcpy(s->left, r->predecessors, sizeof s->left);
     memcpy(s->ready, r->ready, sizeof s->ready);
     for (int i = 0; i < r->n; ++i) {

@@ -29,6 +29,7 @@ struct edge {
 struct run {
     struct node node[RUN_MAX];
     int n;
+    int place;           /* of the first instruction in the function; NO_TURNS: warps take no turns */
     int ready[RUN_MAX];  /* the slot from which an instruction's registers may be read and written */
     int loaded[RUN_MAX]; /* the slot at which loads from before the run are likely there */
     int first_edge[RUN_MAX], predecessors[RUN_MAX];

@@ -87,4 +87,20 @@ RUNG_IN_REGISTERS void multiply(float *acc, const float *a, const float *b, cons
                 acc[i * tn + j] = fmaf(a[q * tm + i], b[q * tn + j], acc[i * tn + j]);
 }
 
+/* Does so for one k, in the order that keeps the register ports least busy (tools/sass/ports.h): four rows by two
+ * columns at a time. The elements of both columns stay in the operand cache, and each row's is read once for two
+ * products. */
+RUNG_IN_REGISTERS void multiply_in_pairs(float *acc, const float *a, const float *b, const int tm, const int tn)
+{
+#pragma unroll
+    for (int i = 0; i < tm; i += 4)
+#pragma unroll
+        for (int j = 0; j < tn; j += 2)
+#pragma unroll
+            for (int u = 0; u < 8; u++) {
+                const int h = u / 2, row = i + (j / 2 % 2 ? (h + 2) % 4 : h), column = j + u % 2;
+                ptx_fma(&acc[row * tn + column], a[row], b[column]);
+            }
+}
+
 #endif

@@ -88,6 +88,14 @@ PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
     return done;
 }
 
+/* ---- arithmetic ---- */
+
+/* sum += a * b, rounded once. The compiler keeps the order of these: it would put others in one of its own. */
+PTX void ptx_fma(float *sum, float a, float b)
+{
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(*sum) : "f"(a), "f"(b));
+}
+
 /* ---- shared memory ---- */
 
 PTX float4 ptx_shared_load4(uint32_t address)

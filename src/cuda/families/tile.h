@@ -18,8 +18,10 @@
 /* The field .post of a row: what is done to the compiled code. */
 typedef enum rung_post {
     RUNG_AS_COMPILED,
-    RUNG_ORDERED_FFMAS, /* FFMAs and shared loads are put in another order (sass order) */
-    RUNG_WRITTEN_LOOP   /* the main loop is written anew (sass loop) */
+    RUNG_ORDERED_FFMAS,    /* FFMAs and shared loads are put in another order (sass order) */
+    RUNG_ORDERED_IN_TURNS, /* the same where blocks share a multiprocessor, so that warps take turns (sass turns) */
+    RUNG_TT_IN_TURNS,      /* the same for the form tt alone (sass turns_tt) */
+    RUNG_WRITTEN_LOOP      /* the main loop is written anew (sass loop) */
 } rung_post;
 
 /* The field .gather of a row: what warps do that fill a ring beside the copy engine. tools/sass leaves it alone. */

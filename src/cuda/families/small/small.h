@@ -7,7 +7,7 @@
 
 typedef struct small_tile {
     RUNG_TILE_HEAD;
-    int crowd, brief, batch, tm, tn, slices, k_at_once, lanes_x, resident, in_order;
+    int crowd, brief, batch, tm, tn, slices, k_at_once, lanes_x, resident, in_order, last_loop, pairs, less_optimized;
     struct {
         double share, alone, block_us, odd_end, odd_address, a_k_innermost, b_k_innermost, both_k_innermost;
     } cost;

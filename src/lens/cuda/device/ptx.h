@@ -30,6 +30,7 @@ PTX void ptx_mbar_arrive_if(uint32_t bar, int condition)
 PTX void ptx_loop_inputs(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, int)
 {
 }
+PTX void ptx_fma(float *sum, float a, float b) { *sum = fmaf(a, b, *sum); }
 PTX void ptx_here(int64_t *)
 {
 }
