@@ -34,12 +34,14 @@ static int wants_panels_of_lines(const rung_cpu_args *p)
 
 /* Returns true where L3 is near and so many rows pass a B in place that a panel of it in L1 pays for packing them, and
  * so few that B need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where
- * all steps share one set of L1. */
+ * all steps share one set of L1. Where units are four floats wide FMAs take twice as long, so that packing both
+ * operands, or reading B as a stream, is a smaller share of the time. */
 int rung_is_by_panels(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
     enum { ROWS_BESIDE_LONG = 64, COLUMNS_OF_LONG = 300 };
-    if (p->cpu->far_l3 || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST)
+    if (p->cpu->far_l3 || p->cpu->units_of_four || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST ||
+        p->m < ROWS_LEAST)
         return 0;
     if (!has_narrow_tiles(p))
         return wants_panels_of_lines(p);
