@@ -42,15 +42,12 @@ static int waits_for_odd_rows(const rung_cpu_args *p)
 
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
  * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. Of a transposed
- * A that L2 does not keep, packing is worth it for narrow tiles, or where L3 is near; where units are four floats wide
- * also beside a B of few columns that takes much of L2. */
+ * A that L2 does not keep, packing is worth it for narrow tiles, or where L3 is near. */
 static int wants_a_in_place(const rung_cpu_args *p)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4, L2_MOST_OF_TRANSPOSED = 2 };
-    enum { COLUMNS_FROM_AFAR = 800, L2_QUARTERS_FROM_AFAR = 3, L2_EIGHTHS_OF_FOUR = 3 };
+    enum { COLUMNS_FROM_AFAR = 800, L2_QUARTERS_FROM_AFAR = 3 };
     if (waits_for_odd_rows(p))
-        return 0;
-    if (p->cpu->units_of_four && p->trans_a && p->n > FEW && b_bytes(p) > p->cpu->l2_bytes / 8 * L2_EIGHTHS_OF_FOUR)
         return 0;
     if (p->n <= 2 * FEW || a_bytes(p) <= p->cpu->l1_bytes / 2)
         return 1;
