@@ -1,6 +1,6 @@
 # The loop of each tile's sums in a disassembly of a CPU kernel (objdump -d --no-show-raw-insn): it does two steps of k, or `steps` where A
-# lies by rows, so it has as many FMAs for each vector of sums (a single row may do four steps), and none of its vectors lies on the stack; that of the tile `held` has at most `most` instructions a step. Prints what is wrong; verbose=1: each loop's instructions as well.
-function finish(   i, j, k, t, best, fmas, stack, loads, inner, hot) {
+# lies by rows, so it has as many FMAs for each vector of sums (a single row may do four steps), and none of its vectors lies on the stack; that of the tile `held` has at most `most` instructions a step. parts=1: loops that put the last vector together from parts of it may have more, and that vector on the stack. Prints what is wrong; verbose=1: each loop's instructions as well.
+function finish(   i, j, k, t, best, joined, fmas, stack, loads, inner, hot) {
     if (name !~ /^tile_by_/) return
     split(substr(name, match(name, /[0-9]+x/)), size, "x")
     turn = name ~ /^tile_by_row_/ ? steps : 2
@@ -12,15 +12,17 @@ function finish(   i, j, k, t, best, fmas, stack, loads, inner, hot) {
         for (j = 1; j <= jumps; j++)
             if (j != i && from[j] >= from[i] && to[j] <= to[i] && (from[j] > from[i] || to[j] < to[i])) inner = 0
         if (!inner) continue
-        fmas = 0; stack = 0; loads = 0; all = 0
+        fmas = 0; stack = 0; loads = 0; all = 0; joined = 0
         for (k = from[i]; k <= to[i]; k++) {
             if (text[k] !~ /^prefetch/) all++ # what a tile asks for is not counted
             if (text[k] ~ /^vfmadd/) fmas++
+            if (text[k] ~ /^v(insert|mov(q|ss))/) joined++
             if (text[k] ~ /\(%r[sb]p/ && text[k] ~ /%[xyz]mm/) { stack++; line = text[k] }
             if (text[k] ~ /\(.*%r/ && text[k] !~ /prefetch|^lea/) loads++
         }
         if (fmas != want && !(size[1] == 1 && fmas == 4 * size[2])) continue
         hot = 1
+        if (parts && joined) continue
         if (verbose) printf "%s: %d instructions, %d FMAs, %d other memory operands\n", name, all, fmas, loads
         if (held && name ~ held "$" && all > most * turn) { print name ": " all " instructions, " most * turn " at most"; bad++ }
         if (stack) { print name ": the loop of its sums keeps a vector on the stack: " line; bad++ }

@@ -7,7 +7,7 @@ here=$(dirname "$0")
 command -v objdump >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out: objdump shows the tiles of x86-64 (binutils)"; exit 77; }
 ! "$cc" --version | grep -qi clang || { echo "left out: what is looked for are GCC's loops"; exit 77; }
 
-loops() { objdump -d --no-show-raw-insn "$1" | awk -v steps="$2" -v held="${3-}" -v most="${4-0}" -f "$here/cpu_tiles.awk"; }
+loops() { objdump -d --no-show-raw-insn "$1" | awk -v steps="$2" -v held="${3-}" -v most="${4-0}" -v parts="${parts-0}" -f "$here/cpu_tiles.awk"; }
 
 kernels=$(cd "$source/src/cpu/kernels" && ls avx*.c)
 case $kernels in *avx2_f32_6x16.c*avx512_f32_8x48.c*) ;; *) echo "where are the kernels of AVX2 and AVX-512? $kernels"; exit 1 ;; esac
@@ -17,8 +17,8 @@ for kernel in $kernels; do
     [ -n "$object" ] || { echo "$kernel: not in $build"; exit 1; }
     echo "$kernel:"
     case $kernel in
+    avx2_f32_6x16.four) parts=1 loops "$object" 4 _6x2 24 ;;
     avx2_f32_6x16) loops "$object" 4 _6x2 24 ;; # 8 loads and 12 FMAs a step, 4 more at most: else it is slow where two threads share a core
-    avx2*) loops "$object" 4 ;;
     *) loops "$object" 2 ;;
     esac
 done

@@ -179,7 +179,7 @@ static void wrong_variables_are_named(void **state)
     expect_config_refused(&config, "RUNG_CPU_FEATURES is 'avx512,avx3': set it to avx512, avx2, neon");
     kept ? setenv("RUNG_CPU_FEATURES", kept, 1) : unsetenv("RUNG_CPU_FEATURES");
     setenv("RUNG_CPU_PLAN", "zen", 1);
-    expect_config_refused(&config, "RUNG_CPU_PLAN is 'zen': set it to zen3, zen4, zen5 or emerald");
+    expect_config_refused(&config, "RUNG_CPU_PLAN is 'zen': set it to zen1, zen3, zen4, zen5 or emerald");
     unsetenv("RUNG_CPU_PLAN");
     free(kept);
     assert_int_equal(threads_of("0", "2", 0), 2);

@@ -109,7 +109,7 @@ static int share_drawn(const rung_kernel *row, const rung_processor *cpu, const 
 static void threads_that_share_tiles_change_no_bit(void **state)
 {
     (void)state;
-    static const char *const processors[] = {"zen3", "zen4", "zen5", "emerald"};
+    static const char *const processors[] = {"zen1", "zen3", "zen4", "zen5", "emerald"};
     uint64_t seed = 1;
     for (int i = 0; i < FLOATS; i++) {
         a[i] = random_float(&seed);

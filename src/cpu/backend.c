@@ -42,6 +42,13 @@ static const rung_kernel *find_best(cpu_state *cpu)
     return NULL;
 }
 
+/* Returns the functions of a kernel that suit the processor. Both kinds compute the same bits. */
+static const rung_cpu_kernel *family_of(const cpu_state *cpu, const rung_kernel *kernel)
+{
+    const rung_cpu_kernel *family = rung_cpu_kernel_of(kernel);
+    return family && family->of_four && cpu->processor.units_of_four ? family->of_four : family;
+}
+
 static void cpu_close(void *state)
 {
     cpu_state *cpu = state;
@@ -72,7 +79,7 @@ static rung_status cpu_open(const rung_config *config, void **state)
     cpu->plain = (rung_cpu_args){.pool = pool, .cpu = &cpu->processor, .batch = 1};
     cpu->plain.plans = cpu->plans;
     cpu->plain.ways = cpu->ways;
-    cpu->plain.kernel = cpu->best ? rung_cpu_kernel_of(cpu->best) : NULL;
+    cpu->plain.kernel = cpu->best ? family_of(cpu, cpu->best) : NULL;
     *state = cpu;
     return RUNG_SUCCESS;
 }
@@ -116,7 +123,7 @@ static int choose_team(const cpu_state *cpu)
 
 static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, const rung_problem *p)
 {
-    rung_cpu_args args = {.kernel = rung_cpu_kernel_of(kernel),
+    rung_cpu_args args = {.kernel = family_of(cpu, kernel),
                           .m = p->m,
                           .n = p->n,
                           .k = p->k,

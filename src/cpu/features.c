@@ -59,6 +59,7 @@ static const struct {
     const char *name;
     rung_processor processor;
 } processors[] = {
+    {"zen1", {32 << 10, 512 << 10, 8 << 20, 8 << 20, .follows_rows = 1, .units_of_four = 1}},
     {"zen3", {32 << 10, 512 << 10, 16 << 20, 16 << 20, .follows_rows = 1}},
     {"zen4", {32 << 10, 1 << 20, 16 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
     {"zen5", {48 << 10, 1 << 20, 32 << 20, 32 << 20, .follows_rows = 0}},
@@ -82,7 +83,7 @@ rung_status rung_cpu_check_features(void)
     const char *plan = getenv("RUNG_CPU_PLAN");
     if (plan && *plan && planned_for(plan) == PROCESSORS)
         return rung_fail(RUNG_INVALID_ARGUMENT,
-                         "RUNG_CPU_PLAN is '%s': set it to zen3, zen4, zen5 or emerald, or unset it", plan);
+                         "RUNG_CPU_PLAN is '%s': set it to zen1, zen3, zen4, zen5 or emerald, or unset it", plan);
     const char *keep = getenv("RUNG_CPU_FEATURES");
     if (keep && strcmp(keep, "none") != 0 && rung_cpu_feature_bits(keep) & RUNG_CPU_UNKNOWN)
         return rung_fail(
@@ -118,17 +119,29 @@ static int read_line(const char *path, char *line, int bytes)
     return ok;
 }
 
-/* Zen 3 and Zen 4 are one family of AMD's; compilers of their time know the name of the first only. */
-static int is_zen3_or_4(void)
+/* Returns the family of a processor of AMD's, with its model in the low byte; 0: it is another's. Compilers know the
+ * families by name only as far as they are older than the compiler. */
+static unsigned amd_family(void)
 {
 #if defined(__x86_64__)
     unsigned eax, ebx, ecx, edx;
     __builtin_cpu_init();
-    return __builtin_cpu_is("amd") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) &&
-           (eax >> 8 & 0xf) + (eax >> 20 & 0xff) == 0x19;
-#else
-    return 0;
+    if (__builtin_cpu_is("amd") && __get_cpuid(1, &eax, &ebx, &ecx, &edx))
+        return ((eax >> 8 & 0xf) + (eax >> 20 & 0xff)) << 8 | (eax >> 4 & 0xf) | (eax >> 12 & 0xf0);
 #endif
+    return 0;
+}
+
+/* Zen, Zen+ and Zen 2 are one family, whose later models are Zen 2; so are Zen 3 and Zen 4. */
+static int is_zen1(void)
+{
+    unsigned family = amd_family();
+    return family >> 8 == 0x17 && (family & 0xff) < 0x30;
+}
+
+static int is_zen3_or_4(void)
+{
+    return amd_family() >> 8 == 0x19;
 }
 
 static int is_intel(void)
@@ -151,12 +164,13 @@ rung_processor rung_cpu_processor(void)
                                 512 << 10,
                                 4 << 20,
                                 4 << 20,
-                                .follows_rows = is_intel() || is_zen3_or_4(),
+                                .follows_rows = is_intel() || is_zen3_or_4() || is_zen1(),
                                 .asks_for_few = is_zen3_or_4() && detect() & RUNG_CPU_AVX512,
                                 .stores_wait = is_intel(),
                                 .far_l3 = is_intel(),
                                 .three_loads = is_intel(),
-                                .wide_units = is_intel()};
+                                .wide_units = is_intel(),
+                                .units_of_four = is_zen1()};
     for (int index = 0; index < 8; index++) {
         char path[96], level[16], type[32], size[32];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);

@@ -37,6 +37,9 @@ typedef struct rung_processor {
     int three_loads;
     /* An FMA of 16 floats takes no longer than one of 8. */
     int wide_units;
+    /* Units are four floats wide: a vector of 8 takes two passes through them, what crosses its halves three or four
+     * cycles, and a load by a mask ten. */
+    int units_of_four;
 } rung_processor;
 
 /* Returns what there is to know of the first CPU: its caches from the operating system's tables, common sizes where

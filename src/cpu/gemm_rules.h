@@ -92,14 +92,17 @@ static inline int64_t rank_columns(const rung_cpu_args *p)
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
  * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
  * tiles are narrow. Where L3 is far, a C that L2 does not hold is better written by tiles, if L1 does
- * not hold B either, from a few steps on. */
+ * not hold B either, from a few steps on; where units are four floats wide a C of twice L2, from one step more on. */
 static inline int is_rank(const rung_cpu_args *p)
 {
     enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24, STEPS_OF_TILES = 4, ROWS_OF_TILES = 64 };
+    enum { STEPS_OF_TILES_OF_FOUR = 5, L2_PARTS_OF_FOUR = 2 };
     if (p->k > STEPS || p->n < RANK_VECTORS_LEAST * p->kernel->vl)
         return 0;
     if (p->cpu->far_l3 && p->k >= STEPS_OF_TILES && p->m >= ROWS_OF_TILES && p->beta == 0.0f &&
         p->n > rank_columns(p) && c_bytes(p) > p->cpu->l2_bytes)
+        return 0;
+    if (p->cpu->units_of_four && p->k >= STEPS_OF_TILES_OF_FOUR && c_bytes(p) > L2_PARTS_OF_FOUR * p->cpu->l2_bytes)
         return 0;
     return p->n >= VECTORS_LEAST_OF_FEW_ROWS * p->kernel->vl || !has_narrow_tiles(p) || !has_rows_of_two_tiles(p);
 }
@@ -112,12 +115,13 @@ static inline int has_short_rows(const rung_cpu_args *p)
            p->m >= ROWS_LEAST;
 }
 
-/* Returns what turning an element of C takes, in quarters of an FMA; half of it where C is tall and narrow. */
+/* Returns what turning an element of C takes, in quarters of an FMA; half of it where C is tall and narrow. Where an
+ * FMA takes longer, turning is a smaller share of it. */
 static inline int64_t quarters_of_turning(const rung_cpu_args *p)
 {
-    enum { TURN = 10, TURN_OF_HALF = 5, TURN_OF_THREE_LOADS = 4, ROWS_OF_TALL = 64, ROWS_A_COLUMN = 4 };
-    if (p->cpu->three_loads)
-        return TURN_OF_THREE_LOADS;
+    enum { TURN = 10, TURN_OF_HALF = 5, TURN_OF_OTHERS = 4, ROWS_OF_TALL = 64, ROWS_A_COLUMN = 4 };
+    if (p->cpu->three_loads || p->cpu->units_of_four)
+        return TURN_OF_OTHERS;
     int is_tall = p->m >= ROWS_OF_TALL && p->m >= ROWS_A_COLUMN * p->n;
     return is_tall || has_short_rows(p) ? TURN_OF_HALF : TURN;
 }
@@ -219,13 +223,14 @@ static inline int writes_parts_of_lines(const rung_cpu_args *p)
 
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not
  * take it. That pays where there are more rows than one tile holds; of long rows, while they are few, and while there
- * is room on the stack for a B that must be turned. Two to four columns that turn in little time are better turned. */
+ * is room on the stack for a B that must be turned. Where units are four floats wide tiles are faster from fewer steps
+ * on. Two to four columns that turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
-    enum { TURNED_COLUMNS = 4, TILES_OF_LONG = 3 };
+    enum { TURNED_COLUMNS = 4, TILES_OF_LONG = 3, STEPS_OF_FOUR = 6 };
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    if (p->k > RUNG_SHORT_STEPS)
+    if (p->k > (p->cpu->units_of_four ? STEPS_OF_FOUR : RUNG_SHORT_STEPS))
         return 0;
     if (vectors > SHORT_VECTORS_MOST)
         return !p->trans_b && has_rows_of_two_tiles(p) && !is_rank(p);

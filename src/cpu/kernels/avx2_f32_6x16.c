@@ -6,7 +6,10 @@
 
 /* kernel_body.inc says what these are. */
 #define UNROLL_K 4
+#ifndef FAMILY
 #define FAMILY avx2_f32_6x16
+#define FAMILY_OF_FOUR avx2_f32_6x16_four
+#endif
 #define FAMILY_MR 6
 #define FAMILY_NV 2
 #define FAMILY_ROWS 12, 6, 4, 3, 1, 1, 1, 1

@@ -149,6 +149,8 @@ typedef struct rung_cpu_kernel {
     int max_rows[RUNG_TILE_MAX_VECTORS];
     int runs_fetch; /* 1: packed tiles in turn ask for what `out` says, as single ones do, and gain with any k */
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
+    const struct rung_cpu_kernel
+        *of_four; /* the same family for processors whose units are four floats wide; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: sums enough */
     rung_run_fn run[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];

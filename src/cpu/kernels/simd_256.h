@@ -57,6 +57,24 @@ VFN void v_sums(float *to, const vf x[4])
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
 }
 
+/* Two halves, the low ones or the high ones. Where units are four floats wide a permutation takes three cycles. */
+VFN vf v_both_low(vf x, vf y)
+{
+#ifdef UNITS_OF_FOUR
+    return _mm256_insertf128_ps(x, _mm256_castps256_ps128(y), 1);
+#else
+    return _mm256_permute2f128_ps(x, y, 0x20);
+#endif
+}
+VFN vf v_both_high(vf x, vf y)
+{
+#ifdef UNITS_OF_FOUR
+    return _mm256_blend_ps(_mm256_castps128_ps256(_mm256_extractf128_ps(x, 1)), y, 0xf0);
+#else
+    return _mm256_permute2f128_ps(x, y, 0x31);
+#endif
+}
+
 /* r[i] lane j becomes r[j] lane i. */
 VFN void v_transpose(vf r[VL])
 {
@@ -75,9 +93,22 @@ VFN void v_transpose(vf r[VL])
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        r[i] = _mm256_permute2f128_ps(s[i], s[i + 4], 0x20);
-        r[i + 4] = _mm256_permute2f128_ps(s[i], s[i + 4], 0x31);
+        r[i] = v_both_low(s[i], s[i + 4]);
+        r[i + 4] = v_both_high(s[i], s[i + 4]);
     }
+}
+
+/* Loads the first one to three floats; the other lanes are 0. */
+VFN __m128 v_load_few(const float *p, int lanes)
+{
+#ifdef UNITS_OF_FOUR
+    if (!(lanes & 2))
+        return lanes & 1 ? _mm_load_ss(p) : _mm_setzero_ps();
+    __m128 two = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)p));
+    return lanes & 1 ? _mm_insert_ps(two, _mm_load_ss(p + 2), 0x20) : two;
+#else
+    return _mm_maskload_ps(p, _mm_cmpgt_epi32(_mm_set1_epi32(lanes), _mm_setr_epi32(0, 1, 2, 3)));
+#endif
 }
 
 /* Reads `steps` floats, at most four, of each of `rows` rows that lie ld apart: r[j] lane i becomes float j of row i.
@@ -85,14 +116,13 @@ VFN void v_transpose(vf r[VL])
 #define TURNS_FEW 4
 VFN void v_load_turned(vf r[TURNS_FEW], const float *from, int64_t ld, int rows, int steps)
 {
-    const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(steps), _mm_setr_epi32(0, 1, 2, 3));
     __m128 x[VL];
     vf y[TURNS_FEW];
 #pragma GCC unroll 8
     for (int i = 0; i < VL; i++)
         x[i] = i >= rows            ? _mm_setzero_ps()
                : steps == TURNS_FEW ? _mm_loadu_ps(from + i * ld)
-                                    : _mm_maskload_ps(from + i * ld, mask);
+                                    : v_load_few(from + i * ld, steps);
 #pragma GCC unroll 4
     for (int i = 0; i < TURNS_FEW; i++)
         y[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(x[i]), x[i + TURNS_FEW], 1);

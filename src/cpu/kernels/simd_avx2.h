@@ -1,11 +1,14 @@
 /* The few vector operations the kernel body needs, in AVX2 with FMA: 8 lanes, 16 registers.
- * Partial stores take up to three steps: AMD's masked stores are microcoded. */
+ * Partial stores take up to three steps: AMD's masked stores are microcoded. UNITS_OF_FOUR: simd_four.h. */
 #ifndef RUNG_CPU_SIMD_AVX2_H
 #define RUNG_CPU_SIMD_AVX2_H
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/simd_256.h"
 
+#ifdef UNITS_OF_FOUR
+#include "cpu/kernels/simd_four.h"
+#else
 typedef __m256i vmask;
 
 VFN vmask v_mask(int lanes)
@@ -54,6 +57,7 @@ VFN void v_store_ends(float *p, vf x, vends ends)
     _mm_storeu_ps(p, _mm256_castps256_ps128(x));
     _mm_storeu_ps(p + ends.at, _mm256_castps256_ps128(_mm256_permutevar8x32_ps(x, ends.from)));
 }
+#endif
 /* The three operations of a tile's loop stay in the order they are written in, and z where it is. Left the choice, the
  * compiler loads ahead, needs more than 16 registers and spills sums; or it takes y from memory, once a row. */
 VFN vf v_tile_load(const float *p)
@@ -111,7 +115,15 @@ VFN void v_fma_pair(vf x, const vf y[2], vf z[2])
 /* clang-format off */
 #define ELEMENT(at, to)       "vbroadcastss " at ", %%" to "\n\t"
 #define VECTOR(at, to)        "vmovups " at "(%[b]), %%" to "\n\t"
+#ifdef UNITS_OF_FOUR
+#define SOME_OF_IT(at, to)    "vmovups %[some], %%" to "\n\t"
+#define SOME(p)               const vf some = mask ? v_load_some(p, *mask) : v_zero()
+#define IN_SOME               [some] "m"(some)
+#else
 #define SOME_OF_IT(at, to)    "vmovdqa (%[mask]), %%ymm15\n\t" "vmaskmovps " at "(%[b]), %%ymm15, %%" to "\n\t"
+#define SOME(p)
+#define IN_SOME               [mask] "r"(mask)
+#endif
 #define ADD(b, a, sum)        "vfmadd231ps %%" b ", %%" a ", %[" sum "]\n\t"
 #define ROW(at, i)            ELEMENT(at, "ymm15") \
                               ADD("ymm12", "ymm15", i "0") ADD("ymm13", "ymm15", i "1") ADD("ymm14", "ymm15", i "2")
@@ -136,15 +148,17 @@ VFN void v_fma_pair(vf x, const vf y[2], vf z[2])
 VFN void v_step_4x3(const float *a, const float *fourth, int64_t ld_bytes, const float *b, const vmask *mask,
                     vf s[][RUNG_TILE_MAX_VECTORS])
 {
+    SOME(b + 2 * VL);
     if (mask)
-        STEP_4X3(SOME_OF_IT, , [mask] "r"(mask));
+        STEP_4X3(SOME_OF_IT, , IN_SOME);
     else
         STEP_4X3(VECTOR);
 }
 VFN void v_step_3x4(const float *a, int64_t ld_bytes, const float *b, const vmask *mask, vf s[][RUNG_TILE_MAX_VECTORS])
 {
+    SOME(b + 3 * VL);
     if (mask)
-        STEP_3X4(SOME_OF_IT, , [mask] "r"(mask));
+        STEP_3X4(SOME_OF_IT, , IN_SOME);
     else
         STEP_3X4(VECTOR);
 }
@@ -154,6 +168,8 @@ VFN void v_step_3x4(const float *a, int64_t ld_bytes, const float *b, const vmas
 #undef COLUMN
 #undef ROW
 #undef ADD
+#undef IN_SOME
+#undef SOME
 #undef SOME_OF_IT
 #undef VECTOR
 #undef ELEMENT

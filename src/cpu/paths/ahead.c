@@ -32,6 +32,20 @@ static int wants_panels_of_lines(const rung_cpu_args *p)
            b_bytes(p) > p->cpu->l2_bytes / 2 && !rung_is_few_rows_close(p);
 }
 
+/* Returns true where an FMA takes no longer than usual, or B comes from memory. From nearer, where units are four
+ * floats wide, packing both operands or reading B as a stream is a small share of the time; and long rows that begin
+ * anywhere take up to twice the time by panels, why is not known. */
+static int pays_beside_slow_sums(const rung_cpu_args *p)
+{
+    enum { L3_SIXTEENTHS = 9, ROWS_MOST = 32, L3_PARTS_OF_MORE_ROWS = 2, ROWS_MOST_OF_LARGE = 48 };
+    enum { FLOATS_ALIGNED = 4, LDB_MOST = 8192 };
+    if (!p->cpu->units_of_four)
+        return 1;
+    int is_large = b_bytes(p) > L3_PARTS_OF_MORE_ROWS * p->cpu->l3_bytes;
+    return p->m <= (is_large ? ROWS_MOST_OF_LARGE : ROWS_MOST) && p->ldb % PAGE_FLOATS &&
+           b_bytes(p) > p->cpu->l3_bytes / 16 * L3_SIXTEENTHS && (p->ldb % FLOATS_ALIGNED == 0 || p->ldb <= LDB_MOST);
+}
+
 /* Returns true where L3 is near and so many rows pass a B in place that a panel of it in L1 pays for packing them, and
  * so few that B need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where
  * all steps share one set of L1. */
@@ -39,7 +53,8 @@ int rung_is_by_panels(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
     enum { ROWS_BESIDE_LONG = 64, COLUMNS_OF_LONG = 300 };
-    if (p->cpu->far_l3 || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST)
+    if (p->cpu->far_l3 || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST ||
+        !pays_beside_slow_sums(p))
         return 0;
     if (!has_narrow_tiles(p))
         return wants_panels_of_lines(p);

@@ -70,12 +70,13 @@ static int saves_lanes(const rung_cpu_args *p, int64_t rows, int64_t columns)
 enum { DOT_STEPS_A_COLUMN = 8 };
 
 /* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
- * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k. */
+ * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k; where units are
+ * four floats wide adding up takes longer. */
 static int64_t dot_steps(const rung_cpu_args *p)
 {
     enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6 };
     int64_t more = has_narrow_tiles(p) ? OF_MORE_AND_NARROW : OF_MORE;
-    return (p->n - 1) * (p->cpu->three_loads && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
+    return (p->n - 1) * ((p->cpu->three_loads || p->cpu->units_of_four) && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
 }
 
 /* Returns true where a transposed A of some rows beside a transposed B of few columns would be turned for dot products:

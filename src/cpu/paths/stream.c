@@ -6,6 +6,7 @@
 
 enum {
     STREAM_ROWS_APART = 16,       /* rows, at most, where B's rows collide */
+    STREAM_ROWS_OF_FOUR = 22,     /* the same where units are four floats wide */
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
 };
 
@@ -13,8 +14,9 @@ enum {
  * push each other out of L1 before they are used up, unless L3 is far. */
 static int64_t stream_rows(const rung_cpu_args *p)
 {
+    int64_t most = p->cpu->units_of_four ? STREAM_ROWS_OF_FOUR : STREAM_ROWS;
     int collides = !p->cpu->far_l3 && p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
-    return collides ? STREAM_ROWS_APART : STREAM_ROWS;
+    return collides ? STREAM_ROWS_APART : most;
 }
 
 static int is_few_rows(const rung_cpu_args *p)
