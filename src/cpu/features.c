@@ -60,7 +60,7 @@ static const struct {
     rung_processor processor;
 } processors[] = {
     {"zen1", {32 << 10, 512 << 10, 8 << 20, 8 << 20, .follows_rows = 1, .units_of_four = 1}},
-    {"zen3", {32 << 10, 512 << 10, 16 << 20, 16 << 20, .follows_rows = 1}},
+    {"zen3", {32 << 10, 512 << 10, 8 << 20, 32 << 20, .follows_rows = 1, .asks_next_rows = 1}},
     {"zen4", {32 << 10, 1 << 20, 16 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
     {"zen5", {48 << 10, 1 << 20, 32 << 20, 32 << 20, .follows_rows = 0}},
     {"emerald",
@@ -144,6 +144,12 @@ static int is_zen3_or_4(void)
     return amd_family() >> 8 == 0x19;
 }
 
+/* A Zen 4 has AVX-512 also where RUNG_CPU_FEATURES leaves it out. */
+static int is_zen3(void)
+{
+    return is_zen3_or_4() && !(detect() & RUNG_CPU_AVX512);
+}
+
 static int is_intel(void)
 {
 #if defined(__x86_64__)
@@ -156,7 +162,8 @@ static int is_intel(void)
 
 rung_processor rung_cpu_processor(void)
 {
-    enum { L3_SHARE = 16 << 20 }; /* at most, of each CPU there is: a guest is told of all of its host's L3 */
+    /* At most, of each CPU there is: a guest is told of all of its host's L3. A Zen 3 has 4 MB for each core. */
+    enum { L3_SHARE = 16 << 20, L3_SHARE_OF_ZEN3 = 4 << 20 };
     int planned = planned_for(getenv("RUNG_CPU_PLAN"));
     if (planned < PROCESSORS)
         return processors[planned].processor;
@@ -165,7 +172,8 @@ rung_processor rung_cpu_processor(void)
                                 4 << 20,
                                 4 << 20,
                                 .follows_rows = is_intel() || is_zen3_or_4() || is_zen1(),
-                                .asks_for_few = is_zen3_or_4() && detect() & RUNG_CPU_AVX512,
+                                .asks_for_few = is_zen3_or_4() && !is_zen3(),
+                                .asks_next_rows = is_zen3(),
                                 .stores_wait = is_intel(),
                                 .far_l3 = is_intel(),
                                 .three_loads = is_intel(),
@@ -187,7 +195,7 @@ rung_processor rung_cpu_processor(void)
         if (level[0] >= '1' && level[0] <= '3')
             *into[level[0] - '1'] = kib << 10;
     }
-    long share = sysconf(_SC_NPROCESSORS_ONLN) * (long)L3_SHARE;
+    long share = sysconf(_SC_NPROCESSORS_ONLN) * (long)(is_zen3() ? L3_SHARE_OF_ZEN3 : L3_SHARE);
     processor.whole_l3_bytes = processor.l3_bytes;
     if (share > 0 && processor.l3_bytes > share)
         processor.l3_bytes = share;

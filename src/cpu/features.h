@@ -29,6 +29,8 @@ typedef struct rung_processor {
     int follows_rows;
     /* Asking for what passes one or two rows gains, although the hardware follows it. */
     int asks_for_few;
+    /* A B that streams past few rows from afar is asked for some rows ahead. */
+    int asks_next_rows;
     /* A store that reaches into a second line waits for both from L2 on: nothing has asked for them before. */
     int stores_wait;
     /* L3 is so far that operands are better read in place, asked for, than packed for few rows or columns. */

@@ -30,12 +30,15 @@ static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const r
  * a long k: in pieces of it both operands stay in L2, and neither is turned for tiles. */
 static int64_t dot_columns_of_b(const rung_cpu_args *p)
 {
-    enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_MEMORY = 10, COLUMNS_MOST_OF_LONG_K = 20 };
-    enum { STEPS_LEAST = 1000, STEPS_MOST = 8000, ROWS_MOST_OF_LONG_K = 48 };
+    enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_MEMORY = 10, COLUMNS_MOST_OF_FEW_ROWS = 25, STEPS_LEAST = 250 };
+    enum { COLUMNS_MOST_OF_FOUR = 20, STEPS_LEAST_OF_FOUR = 1000, STEPS_MOST = 8000, ROWS_MOST = 63 };
+    enum { ROWS_MOST_OF_FOUR = 48 };
     if (p->trans_a || p->cpu->three_loads || !has_narrow_tiles(p) || p->kernel->dot_fours < RUNG_DOT_COLS_LEAST)
         return dot_columns(p->n, p->k, !p->trans_a, p->cpu);
-    if (p->k >= STEPS_LEAST && p->k <= STEPS_MOST && p->n >= p->m && p->n <= ROWS_MOST_OF_LONG_K)
-        return COLUMNS_MOST_OF_LONG_K;
+    int of_four = p->cpu->units_of_four;
+    if (p->k >= (of_four ? STEPS_LEAST_OF_FOUR : STEPS_LEAST) && p->k <= STEPS_MOST && p->n >= p->m &&
+        p->n <= (of_four ? ROWS_MOST_OF_FOUR : ROWS_MOST))
+        return of_four ? COLUMNS_MOST_OF_FOUR : COLUMNS_MOST_OF_FEW_ROWS;
     return come_from_memory(p, p->n) ? COLUMNS_MOST_FROM_MEMORY : COLUMNS_MOST;
 }
 
@@ -147,6 +150,7 @@ static int has_dot_side(const rung_cpu_args *p)
 static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
     enum { NEXT_LEAST = 128, NEXT_MOST = 512, NEXT_LEAST_FROM_AFAR = 96, NEXT_MOST_FROM_AFAR = 1000 };
+    enum { NEXT_MOST_OF_ASKED = 2500 };
     if (p->cpu->far_l3 && p->k >= NEXT_LEAST_FROM_AFAR && p->k <= NEXT_MOST_FROM_AFAR)
         return rows * p->k * 4 * 2 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
     int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
@@ -154,6 +158,7 @@ static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
         int leaves_all = p->cpu->follows_rows && !p->cpu->asks_for_few && !p->cpu->far_l3;
         if (!leaves_all || (columns > 1 && p->k < NEXT_LEAST))
             return RUNG_DOT_ASKS_ALONG;
+        is_middling |= p->cpu->asks_next_rows && p->k >= NEXT_LEAST && p->k <= NEXT_MOST_OF_ASKED;
         return is_middling ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
     }
     return is_middling && rows * p->k * 4 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;

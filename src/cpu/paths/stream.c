@@ -41,7 +41,9 @@ static void plan_stream(const rung_cpu_args *p, gemm_plan *plan)
 
 const gemm_rule rung_rule_few_rows = {"is_few_rows", is_few_rows, plan_stream};
 
-enum { PACKED_STEPS = 256 }; /* of A: packed a few at a time they would take a fifth of the time of a narrow B */
+/* Of A: packed a few at a time they would take a fifth of the time of a narrow B. A multiple of what is read at a time.
+ */
+enum { PACKED_STEPS = 256 };
 
 /* Returns the floats of the packed steps of A. */
 static int64_t packed_a_floats(const rung_cpu_args *p)
@@ -89,7 +91,7 @@ static void pack_passes(const rung_cpu_args *p, int64_t step, int64_t steps, flo
 /* Adds some steps of k, at most RUNG_STREAM_STEPS, to a block of sums: those from `from` on of the packed ones. Each
  * pass takes its rows along some columns of B, which stay in L1 for the next pass. */
 static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, const float *b, int64_t columns,
-                         const float *packed_a, float *sums, int64_t ld, int fetch)
+                         const float *packed_a, float *sums, int64_t ld, int64_t ask_at)
 {
     enum { COLUMNS_IN_L1 = 384 };
     const rung_cpu_kernel *kernel = p->kernel;
@@ -100,7 +102,7 @@ static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, co
             int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
             kernel->stream[rows - 1](steps, min64(chunk, columns - j),
                                      packed_a + pass * slot + from * rung_stream_panel((int)rows, kernel->vl), b + j,
-                                     p->ldb, sums + row * ld + j, ld, fetch && pass == 0);
+                                     p->ldb, sums + row * ld + j, ld, pass == 0 ? ask_at : 0);
         }
 }
 
@@ -136,6 +138,36 @@ void rung_stream_one_row(const rung_cpu_args *p, int64_t nc, float *workspace)
     }
 }
 
+/* How B is read: so many of its rows at a time, and how many floats ahead it is asked for, 0 for not at all. */
+typedef struct reading {
+    int64_t steps, ask_at;
+} reading;
+
+/* Rows that one pass takes add up little: where B comes from memory they follow fewer of its rows at a time. B is asked
+ * for from memory, and also from L3 where the hardware does not follow its rows. Where it does, one or two rows need
+ * not ask, on some processors. Further floats of the same rows are what is asked for, or the rows that come next. */
+static reading how_to_read(const rung_cpu_args *p)
+{
+    enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2, FLOATS_AHEAD = 256, L3_SHARE = 8 }; /* neighbours have the rest */
+    enum { STEPS_OF_NEXT_ROWS = 8, L3_SHARE_OF_NEXT_ROWS = 4 };
+    int64_t bytes = p->k * p->ldb * 4;
+    reading how = {.steps = RUNG_STREAM_STEPS};
+    if (p->cpu->asks_next_rows) {
+        if (bytes > p->cpu->l3_bytes / L3_SHARE_OF_NEXT_ROWS) {
+            how.steps = STEPS_OF_NEXT_ROWS;
+            how.ask_at = how.steps * p->ldb;
+        }
+    } else {
+        int is_far = bytes > p->cpu->l3_bytes / L3_SHARE, follows = p->cpu->follows_rows;
+        int in_one_pass = follows ? pass_count(p) == 1 : p->m == 1;
+        if (is_far && in_one_pass)
+            how.steps = STEPS_OF_ONE_PASS;
+        if (follows ? is_far && (p->cpu->asks_for_few || p->m > ROWS_THAT_WAIT) : is_far || p->m > 1)
+            how.ask_at = FLOATS_AHEAD;
+    }
+    return how;
+}
+
 /* Runs a product of few rows with a B larger than the caches. B passes once, a few of its rows at a time in long runs,
  * while the sums of a block of columns stay in L2. The sums lie apart from C, whose rows may all fall into the same
  * cache sets. */
@@ -145,23 +177,16 @@ void rung_stream_run(const rung_cpu_args *p, const gemm_plan *plan, float *works
         rung_stream_one_row(p, plan->nc, workspace);
         return;
     }
-    /* Rows that one pass takes add up little: where B comes from memory they follow fewer of its rows at a time. B is
-     * asked for from memory, and also from L3 where the hardware does not follow its rows. Where it does, one or two
-     * rows need not ask, on some processors. */
-    enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2, L3_SHARE = 8 }; /* neighbours have the rest of L3 */
-    int is_far = p->k * p->ldb * 4 > p->cpu->l3_bytes / L3_SHARE, follows = p->cpu->follows_rows;
-    int fetch = follows ? is_far && (p->cpu->asks_for_few || p->m > ROWS_THAT_WAIT) : is_far || p->m > 1;
-    int in_one_pass = follows ? pass_count(p) == 1 : p->m == 1;
-    int64_t steps = is_far && in_one_pass ? STEPS_OF_ONE_PASS : RUNG_STREAM_STEPS;
+    reading how = how_to_read(p);
     float *sums = workspace + packed_a_floats(p);
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         int64_t columns = min64(plan->nc, p->n - j), ld = sums_ld(p, plan);
         memset(sums, 0, (size_t)(p->m * ld) * sizeof *sums);
-        for (int64_t step = 0; step < p->k; step += steps) {
+        for (int64_t step = 0; step < p->k; step += how.steps) {
             if (step % PACKED_STEPS == 0)
                 pack_passes(p, step, min64(PACKED_STEPS, p->k - step), workspace);
-            stream_steps(p, step % PACKED_STEPS, min64(steps, p->k - step), b_at(p, step, j), columns, workspace, sums,
-                         ld, fetch);
+            stream_steps(p, step % PACKED_STEPS, min64(how.steps, p->k - step), b_at(p, step, j), columns, workspace,
+                         sums, ld, how.ask_at);
         }
         p->kernel->add_sums(p->c + j, p->ldc, sums, ld, p->m, columns, p->alpha, p->beta);
     }
