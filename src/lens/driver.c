@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -773,6 +774,14 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
 
 static char own_why[640];
 
+/* A variable may have the name that is asked for. */
+static bool is_function(void *at)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    return at && dladdr1(at, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && (symbol->st_info & 0xf) == STT_FUNC;
+}
+
 static const char *run_own(const char *object, const char *symbol, CUlaunchConfig *config, void *argument)
 {
     lens_module *module = lens_module_open(object, symbol, own_why, sizeof own_why);
@@ -781,7 +790,7 @@ static const char *run_own(const char *object, const char *symbol, CUlaunchConfi
     lens_function f = {.module = module,
                        .max_dynamic_bytes = LENS_MOST_SHARED_BYTES - (int)lens_static_bytes(module, symbol)};
     *(void **)&f.entry = dlsym(module->handle, symbol);
-    if (!f.entry) {
+    if (!is_function(*(void **)&f.entry)) {
         snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", symbol, symbol);
         return own_why;
     }
