@@ -119,6 +119,7 @@ static void print_totals(const options *o, const lab_lens_case *c)
 
 static void print_findings(void)
 {
+    cli_progress(NULL);
     for (int i = 0; i < lab_lens_launches(); i++) {
         const rung_lens_launch *launch = lab_lens_launch(i);
         for (int j = 0; j < launch->finding_count; j++)
