@@ -8,8 +8,8 @@ static double us;
 static int dgemms, sgemms, threads;
 
 int clock_gettime(clockid_t clock, struct timespec *t);
-void scipy_cblas_dgemm(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a, int lda,
-                       const double *b, int ldb, double beta, double *c, int ldc);
+void scipy_cblas_dgemm(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a,
+                       int lda, const double *b, int ldb, double beta, double *c, int ldc);
 void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc);
 void MKL_Set_Num_Threads(int count);
@@ -31,8 +31,8 @@ static void expect(int right, const char *what)
     exit(1);
 }
 
-void scipy_cblas_dgemm(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a, int lda,
-                       const double *b, int ldb, double beta, double *c, int ldc)
+void scipy_cblas_dgemm(int layout, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a,
+                       int lda, const double *b, int ldb, double beta, double *c, int ldc)
 {
     expect(layout == 101 && trans_a == 111 && trans_b == 111 && m == n && n == k && lda == n && ldb == n && ldc == n,
            "another dgemm");
