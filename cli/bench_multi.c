@@ -315,6 +315,22 @@ static int check_operands(const char *text)
     return count ? CLI_PASS : cli_usage("--operands needs a word: distributed, host or parts");
 }
 
+/* The library passes over in silence what is no way of cutting k. */
+static int check_panels(const char *text)
+{
+    int numbers = 0, good = 1;
+    char *end;
+    for (const char *at = text; good; at = end + 1) {
+        good = strtoll(at, &end, 10) > 0;
+        numbers++;
+        if (*end != ':')
+            break;
+    }
+    if (good && !*end && (numbers == 1 || numbers == 3 || numbers == 5))
+        return CLI_PASS;
+    return cli_usage("--panels %s: expected a width, first:widest:last or first:widest:last:bands:chunks", text);
+}
+
 static int is_set(const char *name)
 {
     const char *value = getenv(name);
@@ -355,6 +371,10 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         s.panel_count = cli_split(o->panels, s.panels_text, sizeof s.panels_text, s.panels, MOST_PANELS);
     if (s.panel_count < 0)
         return CLI_USAGE;
+    for (int i = 0; i < s.panel_count && code == CLI_PASS; i++)
+        code = check_panels(s.panels[i]);
+    if (code)
+        return code;
     rung_status status = open_owner(&s);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");
