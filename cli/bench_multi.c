@@ -213,15 +213,25 @@ typedef struct peers {
     int xt_block;
 } peers;
 
-/* Does it for each way of cutting k that was asked for. */
+/* Returns how many ways of cutting k there are to try. */
+static int cuts(const session *s)
+{
+    return s->panel_count ? s->panel_count : 1;
+}
+
+static rung_status open_cut(const session *s, int ranks, int cut, rung_multi **multi)
+{
+    if (s->panel_count)
+        setenv("RUNG_MULTI_PANEL", s->panels[cut], 1);
+    return open_context(s, ranks, multi);
+}
+
 static int bench_count(session *s, int ranks, const lab_whole *whole, const peers *p)
 {
     int code = CLI_PASS;
-    for (int i = 0; i < (s->panel_count ? s->panel_count : 1) && code == CLI_PASS; i++) {
+    for (int i = 0; i < cuts(s) && code == CLI_PASS; i++) {
         rung_multi *multi;
-        if (s->panel_count)
-            setenv("RUNG_MULTI_PANEL", s->panels[i], 1);
-        rung_status status = open_context(s, ranks, &multi);
+        rung_status status = open_cut(s, ranks, i, &multi);
         if (status != RUNG_SUCCESS)
             return cli_fail_status(status, "bench");
         code = bench_context(s, multi, whole, p->one.median, p->xt.median, p->xt_block);
@@ -240,8 +250,11 @@ static int bench_local(session *s, const lab_whole *whole)
         fprintf(stderr, "rung: one GPU alone was not measured: %s\n", lab_error());
     for (int i = 0; i < s->count_count && code == CLI_PASS; i++) {
         if (!s->cpu && !o->no_peer && wants(s, "host") &&
-            lab_multi_cublasxt(whole, s->counts[i], (int)o->repeats, &p.xt, &p.xt_block) != RUNG_SUCCESS)
+            lab_multi_cublasxt(whole, s->counts[i], (int)o->repeats, &p.xt, &p.xt_block) != RUNG_SUCCESS) {
             fprintf(stderr, "rung: not compared: %s\n", lab_error());
+            p.xt = (lab_stats){0};
+            p.xt_block = 0;
+        }
         code = bench_count(s, s->counts[i], whole, &p);
     }
     return code;
@@ -250,9 +263,9 @@ static int bench_local(session *s, const lab_whole *whole)
 static int bench_shape(session *s, const lab_shape *shape)
 {
     lab_whole whole;
-    for (int i = 0; wants(s, "parts") && i < s->count_count; i++) {
+    for (int i = 0; wants(s, "parts") && i < s->count_count * cuts(s); i++) {
         rung_multi *multi;
-        rung_status status = open_context(s, s->counts[i], &multi);
+        rung_status status = open_cut(s, s->counts[i / cuts(s)], i % cuts(s), &multi);
         if (status != RUNG_SUCCESS)
             return cli_fail_status(status, "bench");
         int code = bench_parts(s, multi, shape);
@@ -302,6 +315,22 @@ static int check_operands(const char *text)
     return count ? CLI_PASS : cli_usage("--operands needs a word: distributed, host or parts");
 }
 
+/* The library passes over in silence what is no way of cutting k. */
+static int check_panels(const char *text)
+{
+    int numbers = 0, good = 1;
+    char *end;
+    for (const char *at = text; good; at = end + 1) {
+        good = strtoll(at, &end, 10) > 0;
+        numbers++;
+        if (*end != ':')
+            break;
+    }
+    if (good && !*end && (numbers == 1 || numbers == 3 || numbers == 5))
+        return CLI_PASS;
+    return cli_usage("--panels %s: expected a width, first:widest:last or first:widest:last:bands:chunks", text);
+}
+
 static int is_set(const char *name)
 {
     const char *value = getenv(name);
@@ -334,10 +363,18 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         return code;
     if (o->distributed && (wants(&s, "host") || wants(&s, "parts")))
         return cli_usage("--distributed has its operands distributed: --operands host is for --gpus, and so is parts");
+    if (o->distributed && o->panels)
+        return cli_usage("--distributed cuts k as RUNG_MULTI_PANEL says: --panels is for --gpus");
+    if (o->timeline && !wants(&s, "distributed") && !wants(&s, "host"))
+        return cli_usage("parts have no --timeline: it is drawn of distributed and of host operands");
     if (o->panels)
         s.panel_count = cli_split(o->panels, s.panels_text, sizeof s.panels_text, s.panels, MOST_PANELS);
     if (s.panel_count < 0)
         return CLI_USAGE;
+    for (int i = 0; i < s.panel_count && code == CLI_PASS; i++)
+        code = check_panels(s.panels[i]);
+    if (code)
+        return code;
     rung_status status = open_owner(&s);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");

@@ -144,7 +144,6 @@ static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *na
     cli_progress("%s: timing at %lld", name, (long long)size);
     rung_status status = lab_bench_shape(&x->bench, &shape, &row);
     if (status == RUNG_UNSUPPORTED) {
-        cli_progress(NULL);
         cli_note(&x->table, "%-34s left out: %s", name, lab_error());
         return RUNG_SUCCESS;
     }
@@ -302,6 +301,8 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
 static int read_names(climb *x, const char *list, char *copy, size_t bytes)
 {
     x->named_count = cli_split(list, copy, bytes, x->named, MOST_NAMED);
+    if (x->named_count < 0)
+        return CLI_USAGE;
     for (int i = 0; i < x->named_count; i++) {
         const rung_kernel *kernel = rung_kernel_find(x->named[i]);
         if (!kernel)

@@ -119,6 +119,7 @@ static void print_totals(const options *o, const lab_lens_case *c)
 
 static void print_findings(void)
 {
+    cli_progress(NULL);
     for (int i = 0; i < lab_lens_launches(); i++) {
         const rung_lens_launch *launch = lab_lens_launch(i);
         for (int j = 0; j < launch->finding_count; j++)
@@ -345,9 +346,9 @@ static int own_symbol(const options *o, const char *object, char *symbol, size_t
 {
     enum { MOST = 8 };
     char names[MOST][LAB_LENS_NAME_BYTES];
-    if (lab_lens_symbol(object, symbol))
+    if (lab_lens_kernels(object, symbol, names, MOST))
         return 0;
-    int count = lab_lens_kernels(object, names, MOST);
+    int count = lab_lens_kernels(object, NULL, names, MOST);
     if (count > 1)
         return cli_usage("%s has the kernels %s and %s%s: --symbol says which", o->file, names[0], names[1],
                          count > 2 ? " and others" : "");

@@ -98,6 +98,8 @@ static int pick_kernels(const options *o, const lab_place *place, const char **k
         *count = cli_split(o->kernels, copy, sizeof copy, kernels, MOST_KERNELS);
         if (*count < 0)
             return CLI_USAGE;
+        if (*count == 0)
+            return cli_usage("reduce --kernel needs a rung's name");
         for (int i = 0; i < *count; i++) {
             const rung_kernel *k = rung_kernel_find(kernels[i]);
             if (!k || k->role != RUNG_REDUCE)

@@ -82,6 +82,7 @@ static void report_case(session *s, const lab_case *c, const lab_verdict *verdic
     char text[LAB_CASE_TEXT];
     rung_guard_counts now = {0};
     lab_case_print(c, text);
+    cli_progress(NULL);
     fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f", words[verdict->outcome], verdict->kernel, text,
             verdict->error_u, verdict->bound_u, verdict->chain_u);
     if (verdict->vendor_u >= 0.0)
@@ -170,6 +171,7 @@ static void verify_growth(session *s, const char *name)
     double exponent = (count_n * sxy - sx * sy) / (count_n * sxx - sx * sx);
     if (s->math != RUNG_FAST && !(exponent <= 1.0)) { /* fast mode, one pass of 11 bits, promises no such thing */
         t.failed++;
+        cli_progress(NULL);
         fprintf(stderr, "FAIL %s: the error grows as n^%.2f, more than n\n", name, exponent);
     }
     snprintf(t.note, sizeof t.note, "grows as n^%.2f", exponent);

@@ -259,6 +259,7 @@ void cli_number(cli_table *table, double value)
 
 void cli_note(const cli_table *table, const char *format, ...)
 {
+    cli_progress(NULL);
     if (table->format != CLI_TABLE)
         return;
     va_list list;

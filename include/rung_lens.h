@@ -92,7 +92,7 @@ typedef struct rung_lens_launch {
     int site_count;
     const rung_lens_finding *findings;
     int finding_count;
-    int findings_left_out;
+    int findings_left_out; /* places and kinds beyond those that are kept */
     const rung_lens_owner *owners;
     int owner_count;
     unsigned owner_block[3];

@@ -70,8 +70,9 @@ const char *lab_lens_sources(void);
 /* Returns what a compiled kernel file defines under that name; NULL where it defines nothing. */
 void *lab_lens_symbol(const char *object, const char *name);
 enum { LAB_LENS_NAME_BYTES = 96 };
-/* Finds the names of the kernels in an object that lab_lens_compile() made, `most` at most. Returns how many. */
-int lab_lens_kernels(const char *object, char names[][LAB_LENS_NAME_BYTES], int most);
+/* Finds the names of the kernels in an object that lab_lens_compile() made, `most` at most; with `only` whether there
+ * is one of that name. Returns how many. A variable is none. */
+int lab_lens_kernels(const char *object, const char *only, char names[][LAB_LENS_NAME_BYTES], int most);
 void lab_lens_close(void);
 
 extern const char *const lab_lens_faults[];

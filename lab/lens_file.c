@@ -16,7 +16,7 @@ static int compare(const void *one, const void *other)
     return strcmp(one, other);
 }
 
-static int names_in(const char *image, char names[][LAB_LENS_NAME_BYTES], int most)
+static int names_in(const char *image, const char *only, char names[][LAB_LENS_NAME_BYTES], int most)
 {
     const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)image;
     const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(image + head->e_shoff);
@@ -29,7 +29,8 @@ static int names_in(const char *image, char names[][LAB_LENS_NAME_BYTES], int mo
         for (size_t i = 0; i < sections[s].sh_size / sizeof *symbols && count < most; i++) {
             const char *name = texts + symbols[i].st_name;
             /* C++'s names, and those of the compiler, begin with an underscore. */
-            if ((symbols[i].st_info & 0xf) == STT_FUNC && symbols[i].st_shndx != SHN_UNDEF && *name != '_')
+            if ((symbols[i].st_info & 0xf) == STT_FUNC && symbols[i].st_shndx != SHN_UNDEF && *name != '_' &&
+                (!only || strcmp(name, only) == 0))
                 snprintf(names[count++], LAB_LENS_NAME_BYTES, "%s", name);
         }
     }
@@ -37,7 +38,7 @@ static int names_in(const char *image, char names[][LAB_LENS_NAME_BYTES], int mo
     return count;
 }
 
-int lab_lens_kernels(const char *object, char names[][LAB_LENS_NAME_BYTES], int most)
+int lab_lens_kernels(const char *object, const char *only, char names[][LAB_LENS_NAME_BYTES], int most)
 {
     int file = open(object, O_RDONLY | O_CLOEXEC), count = 0;
     struct stat info;
@@ -46,7 +47,7 @@ int lab_lens_kernels(const char *object, char names[][LAB_LENS_NAME_BYTES], int 
     if (fstat(file, &info) == 0) {
         void *image = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
         if (image != MAP_FAILED) {
-            count = names_in(image, names, most);
+            count = names_in(image, only, names, most);
             munmap(image, (size_t)info.st_size);
         }
     }

@@ -25,6 +25,8 @@ COMMANDS = [
     ("", "", "rung climb --device cpu --threads 1 --size 16 --kernel ITEMS --against '' -o out >said; cat out", "c01_naive c03_register_tile", ",", "kernel"),
     ("", "", "rung reduce --device cpu --quick --budget-ms 1 ITEMS --format json", "1000 2047", " ", "n"),
     ("", "", "rung list ITEMS --format json", "c01_naive l04_shared_16x16", " ", "name"),
+    ("", "LENS", "rung profile ITEMS 64x48x32 --no-counters --format json", "l01_naive l04_shared_16x16", " ", "kernel"),
+    ("gpu", "LENS", "rung climb --size 16 --kernel ITEMS --against '' -o out >said; cat out", "l01_naive l04_shared_16x16", ",", "kernel"),
     ("gpu", "LENS", "rung bench ITEMS --budget-ms 1 --against cublas,cublaslt -o out >said; cat out", "16x16x16 24x16x8:TN", " ", "shape"),
     ("gpu", "LENS", "rung tune ITEMS --budget-ms 1 --candidates 2 --dry-run --format json", "16x16x16 24x16x8:TN", " ", "shape"),
     ("gpu", "LENS", "rung tune ITEMS --budget-ms 1 --candidates 2 --times out; cat out", "16x16x16 24x16x8:TN", " ", "shape"),
@@ -33,7 +35,7 @@ COMMANDS = [
 ]
 # Fields that tell of times, of the rows before, of which sample came when, or of what was asked for altogether.
 OTHERS = re.compile(r"^(time|command|samples.*|sm_mhz|seconds|s|bar|.*_mhz|previous|step|cases?|of_ranks|of_one.*|x_.*|longest.*|chosen|best|gain.*)$")
-EXACT = re.compile(r"error|bound|chain|^(m|n|k|batch|ranks|checked|passed|failed|refused|findings)$")
+EXACT = re.compile(r"error|bound|chain|^(lens|m|n|k|batch|ranks|checked|passed|failed|refused|findings)$")
 
 
 def masked(value, name=""):

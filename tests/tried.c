@@ -1,5 +1,6 @@
 /* Tells what `rung verify` and `rung fuzz` try and by which bounds they judge: for every kernel how many cases of each
- * depth there are and a sum over their texts; drawn calls; random data; bounds of every arithmetic. A case that is
+ * depth there are and a sum over their texts; drawn calls, and how ranks lie that get them; random data; bounds of
+ * every arithmetic. A case that is
  * lost, or a bound that grows, lets wrong kernels pass and shows nowhere else. tests/gpu/launches.sh compares this with
  * results/tried.txt. usage: tried - [every] (every: also the cases that are summed up) */
 #include "gpu/sums.h"
@@ -7,6 +8,8 @@
 #include "lab/fuzz.h"
 #include "lab/host.h"
 #include "lab/names.h"
+#include "lab/verify.h"
+#include "rung_multi.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +75,56 @@ static void tell_drawn_calls(void)
     }
 }
 
+static char layout[700];
+
+/* The entry of ranks calls this one, which computes nothing. */
+rung_status rung_psgemm(rung_multi *multi, rung_transpose trans_a, rung_transpose trans_b, int64_t m, int64_t n,
+                        int64_t k, float alpha, const float *const *a, int64_t ia, int64_t ja,
+                        const rung_matrix *desc_a, const float *const *b, int64_t ib, int64_t jb,
+                        const rung_matrix *desc_b, float beta, float *const *c, int64_t ic, int64_t jc,
+                        const rung_matrix *desc_c)
+{
+    const rung_matrix *x[] = {desc_a, desc_b, desc_c};
+    const int64_t from[][2] = {{ia, ja}, {ib, jb}, {ic, jc}};
+    int used = snprintf(layout, sizeof layout, "%d%d %lldx%lldx%lld %g %g", (int)trans_a, (int)trans_b, (long long)m,
+                        (long long)n, (long long)k, (double)alpha, (double)beta);
+    (void)multi, (void)a, (void)b, (void)c;
+    for (int i = 0; i < 3; i++)
+        used += snprintf(layout + used, sizeof layout - (size_t)used,
+                         ", %lldx%lld from %lld,%lld in %lldx%lld on %dx%d after %d,%d ld %lld", (long long)x[i]->m,
+                         (long long)x[i]->n, (long long)from[i][0], (long long)from[i][1], (long long)x[i]->mb,
+                         (long long)x[i]->nb, (int)x[i]->grid_rows, (int)x[i]->grid_cols, (int)x[i]->row_source,
+                         (int)x[i]->col_source, (long long)x[i]->ld);
+    return RUNG_SUCCESS;
+}
+
+static void tell_drawn_layouts(void)
+{
+    enum { PRINTED = 3, CALLS = 60 };
+    lab_place place;
+    lab_verifier verifier;
+    uint64_t sum = 1;
+    if (lab_place_open(&place, RUNG_DEVICE_CPU, 1) != RUNG_SUCCESS ||
+        lab_verifier_open(&verifier, &place, RUNG_STRICT, NULL) != RUNG_SUCCESS ||
+        lab_verifier_set_via(&verifier, LAB_RANKS) != RUNG_SUCCESS)
+        exit(2);
+    for (int call = 0; call < CALLS; call++) {
+        lab_case c;
+        lab_verdict verdict;
+        lab_fuzz_case(1, (uint64_t)call, 20, &c);
+        lab_fuzz_plain(&c);
+        layout[0] = 0;
+        if (lab_verify(&verifier, NULL, &c, &verdict) != RUNG_SUCCESS)
+            exit(2);
+        if (call < PRINTED || every)
+            printf("drawn on ranks %s\n", layout);
+        sum = mix_text(sum, layout);
+    }
+    printf("drawn on ranks all %08x\n", folded(sum));
+    lab_verifier_close(&verifier);
+    lab_place_close(&place);
+}
+
 /* Sums, not bits: the system's functions of mathematics may round otherwise on another machine. */
 static void tell_data(void)
 {
@@ -132,6 +185,7 @@ int main(int count, char **words)
     every = count > 2 && strcmp(words[2], "every") == 0;
     tell_every_kernels_cases();
     tell_drawn_calls();
+    tell_drawn_layouts();
     tell_data();
     tell_bounds();
     return 0;

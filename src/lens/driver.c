@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,7 @@ EXPORT CUresult cuCtxSynchronize(void)
 
 typedef struct lens_library {
     char stem[96];
+    lens_module *own; /* that an image named */
 } lens_library;
 
 CUresult rung_library_named(CUlibrary *library, const char *stem);
@@ -199,7 +201,19 @@ EXPORT CUresult rung_library_named(CUlibrary *library, const char *stem)
 EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
                                   unsigned jits, CUlibraryOption *options, void **values, unsigned count)
 {
-    (void)library, (void)code, (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    static const char named[] = "lens object ";
+    (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    /* Such a line is what a stand-in for nvcc writes: where the object lies that lens_cc.sh made. */
+    if (strncmp(code, named, strlen(named)) == 0) {
+        char path[600];
+        const char *at = (const char *)code + strlen(named);
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "\n"), at);
+        lens_module *own = lens_module_open(path, path, reason, sizeof reason);
+        if (!own || rung_library_named(library, own->stem) != CUDA_SUCCESS)
+            return CUDA_ERROR_NOT_FOUND;
+        ((lens_library *)*library)->own = own;
+        return CUDA_SUCCESS;
+    }
     snprintf(reason, sizeof reason, "the lens runs sources, not images");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -212,13 +226,14 @@ EXPORT CUresult cuLibraryUnload(CUlibrary library)
 
 EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-    const char *stem = ((const lens_library *)library)->stem;
+    const lens_library *l = (const lens_library *)library;
+    const char *stem = l->stem;
     for (int i = 0; i < function_count; i++)
         if (strcmp(functions[i].symbol, name) == 0 && strcmp(functions[i].module->stem, stem) == 0) {
             *kernel = (CUkernel)&functions[i];
             return CUDA_SUCCESS;
         }
-    lens_module *module = lens_module_find(stem, reason, sizeof reason);
+    lens_module *module = l->own ? l->own : lens_module_find(stem, reason, sizeof reason);
     if (!module)
         return CUDA_ERROR_NOT_FOUND;
     void *entry = dlsym(module->handle, name);
@@ -773,6 +788,14 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
 
 static char own_why[640];
 
+/* A variable may have the name that is asked for. */
+static bool is_function(void *at)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    return at && dladdr1(at, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && (symbol->st_info & 0xf) == STT_FUNC;
+}
+
 static const char *run_own(const char *object, const char *symbol, CUlaunchConfig *config, void *argument)
 {
     lens_module *module = lens_module_open(object, symbol, own_why, sizeof own_why);
@@ -781,7 +804,7 @@ static const char *run_own(const char *object, const char *symbol, CUlaunchConfi
     lens_function f = {.module = module,
                        .max_dynamic_bytes = LENS_MOST_SHARED_BYTES - (int)lens_static_bytes(module, symbol)};
     *(void **)&f.entry = dlsym(module->handle, symbol);
-    if (!f.entry) {
+    if (!is_function(*(void **)&f.entry)) {
         snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", symbol, symbol);
         return own_why;
     }

@@ -1,4 +1,4 @@
-/* What was found wrong. Each place and kind is kept once and told in one sentence. */
+/* What was found wrong. Each place and kind counts once; the first of them are kept and told in one sentence each. */
 #include "lens.h"
 
 #include <stdarg.h>
@@ -6,9 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct place {
+    rung_lens_fault fault;
+    uintptr_t pc;
+} place;
+
 static rung_lens_finding found[LENS_MOST_FINDINGS];
 static uintptr_t found_pcs[LENS_MOST_FINDINGS];
-static int count, left_out;
+static place *more; /* those beyond the kept ones */
+static int count, left_out, room;
 
 bool lens_findings_fail;
 
@@ -19,13 +25,28 @@ void lens_findings_begin(void)
     count = left_out = 0;
 }
 
+static void leave_out(rung_lens_fault fault, uintptr_t pc)
+{
+    for (int i = 0; i < left_out; i++)
+        if (more[i].fault == fault && more[i].pc == pc)
+            return;
+    if (left_out == room) {
+        place *grown = realloc(more, (size_t)(2 * room + 64) * sizeof *grown);
+        if (!grown)
+            return;
+        more = grown;
+        room = 2 * room + 64;
+    }
+    more[left_out++] = (place){.fault = fault, .pc = pc};
+}
+
 void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...)
 {
     for (int i = 0; i < count; i++)
         if (found[i].fault == fault && found_pcs[i] == pc)
             return;
     if (count == LENS_MOST_FINDINGS) {
-        left_out++;
+        leave_out(fault, pc);
         return;
     }
     rung_lens_finding *f = &found[count];

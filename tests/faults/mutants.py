@@ -45,6 +45,7 @@ CALCULATED = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "<<": ">>", ">>"
 EXTREMES = {"min": "max", "min64": "max64", "least": "most", "smaller": "larger", "fmin": "fmax"}
 EXTREMES.update({most: least for least, most in EXTREMES.items()})
 BUFFER = re.compile(r"\s*(static )?char \w+\[\d+\]")  # one character more or less of it shows nowhere
+VERDICTS = {"CLI_FAIL": "CLI_PASS", "CLI_USAGE": "CLI_FAIL", "CLI_PASS": "CLI_FAIL", "code": "0", "status": "RUNG_SUCCESS", "LAB_FAIL": "LAB_PASS", "NULL": '""'}
 STATEMENT = re.compile(r"\s*[\w>.\[\]*()-]+( ([-+*/|&]|<<|>>)?= .*|\(.*\)|\+\+|--);$")
 
 
@@ -91,6 +92,18 @@ def changes_of(lines, at, fields):
         yield "and, or", put(*found.span(1), "||" if found[1] == "&&" else "&&")
     for found in re.finditer(r" ([-+*/%|&]|<<|>>|[-+]=) ", code):
         yield "arithmetic", put(*found.span(1), CALCULATED[found[1]])
+    for found in re.finditer(r" ([+|])= ", code):
+        yield "sum", put(*found.span(1), "")
+    for found in re.finditer(r"\breturn (\w+);", code):
+        if found[1] in VERDICTS:
+            yield "verdict", put(*found.span(1), VERDICTS[found[1]])
+    for found in re.finditer(r"\b(?:LAB|RUNG)_TRY\(", code):
+        end = end_of(code, found.end() - 1)
+        if end > 0:
+            yield "check", line[:found.start()] + "(void)(" + line[found.end():]
+    for found in re.finditer(r" (&&|\|\|) ([^&|?:;]+?)(?=\)? (?:&&|\|\|)|\) ?{?$|;$)", code):
+        if found[2].count("(") == found[2].count(")"):
+            yield "term", put(*found.span(), "")
     for found in re.finditer(r"(?<![\w.])(\d+)(\.\d+f?)?(?![\w.])", "" if BUFFER.match(code) else code):
         for by in (1, -1):
             if int(found[1]) + by >= 0:
@@ -106,6 +119,8 @@ def changes_of(lines, at, fields):
     before = next((lines[i].rstrip() for i in range(at - 1, -1, -1) if lines[i].strip()), ";")
     if STATEMENT.match(code.rstrip()) and code.count("(") == code.count(")") and before.endswith((";", "{", "}", ")", ":", "else", "*/")):
         yield "statement", re.match(r"\s*", line).group() + "{}"
+    if re.match(r"\s*\.\w+ = [^{}()]*,$", code):
+        yield "statement", ""
     for found in re.finditer(r"\b(if|while) \(", code):
         end = end_of(code, found.end() - 1)
         if end > 0:

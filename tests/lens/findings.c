@@ -1,5 +1,6 @@
 /* What the lens keeps of what it finds, and how it names it: each place and kind once, block and thread also in a
- * cluster, where the threads of all its blocks are counted together; what is too much is counted. */
+ * cluster, where the threads of all its blocks are counted together; what is too much is counted, each place and kind
+ * once. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -74,9 +75,10 @@ int main(void)
         lens_find(RUNG_LENS_RACE, 1 + (uintptr_t)i, "number %d", i);
         lens_find(RUNG_LENS_RACE, 1 + (uintptr_t)i / 2, "again");
     }
+    lens_find(RUNG_LENS_RACE, 3 * LENS_MOST_FINDINGS, "again, the last one");
     lens_findings_end(&launch, &pcs);
     expect_number("kept", launch.finding_count, LENS_MOST_FINDINGS);
-    expect_number("left out", launch.findings_left_out, 3 * LENS_MOST_FINDINGS);
+    expect_number("left out", launch.findings_left_out, 2 * LENS_MOST_FINDINGS);
     for (int i = 0; i < launch.finding_count; i++) {
         snprintf(text, sizeof text, "number %d", i);
         expect("in order", launch.findings[i].text, text);
@@ -88,6 +90,13 @@ int main(void)
     lens_findings_end(&launch, &pcs);
     expect_number("two kinds", launch.finding_count, 2);
     expect_number("of the launch before", launch.findings_left_out, 0);
+    lens_findings_begin();
+    for (int i = 0; i < 4 * LENS_MOST_FINDINGS; i++)
+        lens_find(i % 2 ? RUNG_LENS_RACE : RUNG_LENS_OUT_OF_BOUNDS, (uintptr_t)i / 2 % LENS_MOST_FINDINGS,
+                  "each twice");
+    lens_findings_end(&launch, &pcs);
+    expect_number("two kinds of as many places", launch.finding_count, LENS_MOST_FINDINGS);
+    expect_number("the other half", launch.findings_left_out, LENS_MOST_FINDINGS);
     expect("before the array", lens_where_shared(124, text, sizeof text), "shared memory at byte 124");
     expect("in the array", lens_where_shared(136, text, sizeof text), "shared tile at byte 8 (float 2)");
     printf("%d answers, %d of them wrong\n", asked, wrong);

@@ -2,9 +2,10 @@
 # Several libraries in one process are timed each for itself: one whose own function computes nothing must be found out, also
 # beside one that offers its functions to all. And a peer that errs as no product does fails the bench by name. A setting
 # that one peer is told holds for that one.
-# usage: peers.sh RUNG OFFERING ZEROS
+# And what lab/beside_blas.c says of a BLAS whose times are known.
+# usage: peers.sh RUNG OFFERING ZEROS BESIDE LIBBESIDE
 set -eu
-rung=$1 offering=$2 zeros=$3
+rung=$1 offering=$2 zeros=$3 beside=$4 library=$5
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 bench() { RUNG_MKL=$offering RUNG_BLIS=$zeros "$rung" bench --device cpu --threads 1 --budget-ms 5 --against "$1" 16x24x32 >"$log" 2>&1; }
@@ -26,5 +27,18 @@ for peers in openblas@First,openblas,openblas@Second openblas,openblas@First,ope
     for line in 'openblas  *unknown untold ' 'openblas@First  *unknown First ' 'openblas@Second  *unknown Second '; do
         grep -q "^against $line" "$log" || { cat "$log"; echo "--against $peers: no line 'against $line'"; exit 1; }
     done
+done
+said=$(LD_PRELOAD=$library "$beside" "$library" 8 2) || { echo "$said"; exit 1; }
+wanted="8 on 2 threads: between dgemms Rung's sgemm 1 us, its own 2001 (2001.00 x); dgemm beside Rung 3001 us, beside its own sgemm 3001
+120 dgemms, 60 sgemms, 2 threads"
+[ "$said" = "$wanted" ] || { printf 'beside says\n%s\ninstead of\n%s\n' "$said" "$wanted"; exit 1; }
+for words in "" "/nowhere/library.so 8 2" "$library 8" "$zeros 8 2"; do
+    code=0
+    # shellcheck disable=SC2086
+    said=$("$beside" $words 2>&1) || code=$?
+    case $code:$said in
+    2:"usage: beside BLAS N THREADS: "?* | 1:) ;;
+    *) echo "beside $words: exit code $code, $said"; exit 1 ;;
+    esac
 done
 echo "each peer's figures and settings are its own"

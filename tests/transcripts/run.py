@@ -110,7 +110,7 @@ class Bench:
 
     def masked(self, text):
         """Gives what differs from machine to machine, and nothing else, a name."""
-        text = re.sub(r"^rung: compiling \S+ for the lens, this once\n", "", text, flags=re.M)
+        text = re.sub(r"rung: compiling \S+ for the lens, this once\n", "", text)
         for path, name in ((self.work, "<work>"), (self.build, "<build>"), (SOURCE, "<source>")):
             text = text.replace(str(path), name)
         # Where it stands: without git the commit is the word "unknown", which others print too.
