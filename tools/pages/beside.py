@@ -145,7 +145,7 @@ class Beside:
                 cells.append(mean_and_worst([v for values in found for v in values][:len(lines)]))
             values = self.ratios(lines)
             rows.append([name, *cells, mean_and_worst(values), sum(v < 0.95 for v in values), self.file(path)])
-        return table(["processor, kernels, threads", *columns, "the best at each shape", "below 0.95", "file"], rows)
+        return table(["on", *columns, "the best at each shape", "below 0.95", "file"], rows)
 
     def block_shape_lists(self, *arguments):
         """Shows CPUs beside the best peer of each shape: a row a file, a column a list."""
@@ -153,7 +153,7 @@ class Beside:
         for name, path in named(arguments):
             lines = self.compared(path, CPU_LISTS)
             rows.append([name, *(mean_and_worst(self.ratios([x for x in lines if match in x["command"]])) for match, _ in CPU_LISTS)])
-        return table(["processor, kernels, threads", *(name for _, name in CPU_LISTS)], rows)
+        return table(["on", *(name for _, name in CPU_LISTS)], rows)
 
     def block_unseen(self, *arguments):
         """Shows shapes that nobody had seen: a row is NAME=FILE, or NAME=FILE:HEAD for the line of the file's head that begins so."""
