@@ -68,7 +68,7 @@ static int print_overview(FILE *to)
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         fprintf(to, "  %-9s %s\n", verb->name, verb->idea);
     fprintf(to, "\n'rung help VERB' tells a verb's options. Exit codes: 0 pass, 1 fail, 2 usage,\n"
-                "as of a file that is named and cannot be opened.\n");
+                "or a file that is named and cannot be opened.\n");
     return CLI_PASS;
 }
 

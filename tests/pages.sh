@@ -56,6 +56,23 @@ sed -i 's/, no bank conflict</, bank conflicts</' "$copy/docs/ladder/img/l05_few
 expect "a bank conflict that is not drawn" "docs/ladder/img/l05_fewer_registers.svg: its red is not what it says"
 sed -i 's/"waste"/"idle"/' "$copy/docs/ladder/img/l31_tf32x3.svg"
 expect "bytes moved in vain that are not drawn" "docs/ladder/img/l31_tf32x3.svg: bytes moved in vain are not what it says"
+# Tables of whole files: a wrong count, a file that lacks what its row shows, a row without a file.
+sed -i '/^| H200 | [0-9]* |/s/×, [0-9]*, /×, 999, /' "$copy/docs/results.md"
+expect "a wrong count of drawn shapes" "docs/results.md is not what its sources give"
+sed -i '/^- .strict.: /s/ 0\.[0-9]*×/ 1.93×/' "$copy/docs/results.md"
+expect "a peer that is ahead and is said not to be" "docs/results.md is not what its sources give"
+sed -i 's/^# strict, graph: /# strict, replayed: /' "$copy/results/unseen-h200.txt"
+expect "a way of timing that a file does not have" "unseen-h200.txt has no strict, graph of seed"
+sed -i '/^# now: /d' "$copy/results/cpu-unseen-zen1.txt"
+expect "a head that a file does not have" "cpu-unseen-zen1.txt has no line that begins with '# now'"
+cp "$source"/results/*.txt "$copy/results"
+# Of several seeds in a file the first is shown.
+printf '<!-- fill seeds X=results/drawn-h200.txt -->\n<!-- /fill -->\n' >>"$copy/docs/results.md"
+python3 "$copy/tools/pages/pages.py" >"$copy/said" 2>&1
+grep -q '^| X | 2026112980 | 2.08×, 18, 4 | 1.58×, 36, 8 |' "$copy/docs/results.md" || { echo "FAILED: the first seed of a file is not shown:"; tail -n 6 "$copy/docs/results.md"; bad=1; }
+cp "$source"/docs/results.md "$copy/docs"
+printf '<!-- fill reached H200 -->\n<!-- /fill -->\n' >>"$copy/docs/results.md"
+expect "a row without a file" "docs/results.md: reached H200: H200 is no list of NAME=FILE"
 # Figures beside cuBLAS are cuBLAS's by name, whoever else was timed.
 sed -i 's/"peers": \[{"name": "cublas"/"peers": [{"name": "another", "us": {"median": 1.0}, "ratio": {"median": 0.001}}, {"name": "cublas"/' "$copy"/results/ladder-*-h200.jsonl
 grep -q '"name": "another"' "$copy/results/ladder-sizes-h200.jsonl" || { echo "FAILED: no other library was put into the record"; bad=1; }

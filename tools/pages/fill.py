@@ -4,11 +4,11 @@
     <!-- fill KIND [arguments] --> ... <!-- /fill -->  a block; kinds: the functions block_* below
 An excerpt is what stands in a source between the comment lines `lesson NAME` and `/lesson`.
 """
-import math
 import os
 import re
 import subprocess
 
+from beside import Beside, number, table
 from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, MADE_FOR, METHOD_ERRORS, PATTERNS, REDUCE, REDUCE_H100, SHAPES, SIZES, \
     SIZES_H100, SUM_COUNTERS, SUM_SIZE, Missing, occupancy, words
 
@@ -16,13 +16,6 @@ FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
 BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
 KINDS = {"c": "cpu", "r": "reduce", "l": "gpu"}
 REDUCE_SIZES = [16, 20, 24, 28, 30]
-LISTS = [("squares.txt", "squares, 64 to 16384"), ("transposes.txt", "transposes"), ("odd.txt", "odd sizes and leading dimensions"),
-         ("skinny.txt", "tall, skinny, long k"), ("batched.txt", "strided batches"), ("deepbench", "DeepBench's training shapes"),
-         ("random.txt", "270 shapes drawn at random"), ("random2.txt", "245 others, drawn after the planner was fitted to timings")]
-CPU_LISTS = [("cpu.txt", "usual"), ("cpu-skinny.txt", "thin"), ("cpu-random.txt", "random"), ("cpu-drawn.txt", "drawn"),
-             ("cpu-drawn2.txt", "drawn anew"), ("cpu-drawn3.txt", "drawn last")]
-PEERS = {"openblas": "Debian's OpenBLAS", "openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS"}
-
 METHOD_DATA = [("signed", "U(−1,1)"), ("positive", "U(0,1)"), ("normal", "N(0,1)"), ("span10", "span 2¹⁰"), ("span24", "span 2²⁴"), ("span40", "span 2⁴⁰"),
                ("span100", "span 2¹⁰⁰"), ("sparse", "90% zeros"), ("integers", "integers"), ("scaled", "lines by 2^±60"), ("spike", "one huge a line"),
                ("softmax", "softmax")]
@@ -38,19 +31,8 @@ STALLS = [  # key, words of a picture, colour
 ]
 
 
-def number(value, decimals):
-    if value is None:
-        return ""
-    return f"{value:,.{decimals}f}".replace(",", " ") if abs(value) >= 10000 else f"{value:.{decimals}f}"
-
-
 def short(error):
     return f"{error:.2f}" if error < 10 else f"{error:.0f}"
-
-
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
 
 
 def told_changes(rows):
@@ -72,7 +54,7 @@ def told_changes(rows):
 CHAINED = ("l34", "l35", "l36", "l37", "l38", "l39", "l40")  # rungs whose warpgroups take turns at the tensor cores
 
 
-class Page:
+class Page(Beside):
     said = {}  # what the command printed: asked once, for all pages
 
     def __init__(self, records, path, rung=None):
@@ -553,76 +535,6 @@ class Page:
         return table(["", "instructions", "loads and stores", "misses of L1 in a thousand", "of L2 in a thousand"], rows) + (
             f"\n\nFor each multiply-add, and misses for a thousand of them, at 1024, with caches of 32 KB and 1 MB as a Zen 4 has them, modelled by valgrind's cachegrind. File "
             f"`{CPU_COUNTS}`, command `{one['command']}`.")
-
-    def block_peaks(self, strict, accurate):
-        """Makes README's first table: each mode beside cuBLAS in its own run."""
-        rows = []
-        for m in (1024, 2048, 4096, 8192, 16384):
-            cells = [m]
-            for path in (strict, accurate):
-                line = self.r.one(path, f"{m}", lambda x: x.get("m") == x.get("n") == x.get("k") == m)
-                peer = [p for p in line["peers"] if p["name"] == "cublas"][0]
-                cells += [f"{2 * m ** 3 / peer['us']['median'] / 1e6:.1f}",
-                          f"{line['gflops'] / 1000:.1f} ({peer['ratio']['median']:.2f}×)"]
-            rows.append(cells + [f"{peer['error_u']:.1f}", f"{line['error_u']:.1f}"])
-        return table(["m = n = k", "cuBLAS", "`strict`", "cuBLAS", "`accurate`", "error, cuBLAS", "error, `accurate`"], rows)
-
-    def block_lists(self, strict, accurate):
-        """Shows the lists of shapes on a GPU, each mode beside cuBLAS: mean, worst, and how many are below 0.97."""
-        rows = []
-        for match, name in LISTS:
-            cells = [name]
-            for path in (strict, accurate):
-                try:
-                    mean, worst, low = (self.words[w](path, match) for w in ("mean", "worst", "below"))
-                    cells.append(f"{mean:.2f}×, worst {worst:.2f}×" + (f", {low:.0f} below 0.97×" if low else ""))
-                except Missing:
-                    cells.append("")
-            rows.append(cells)
-        return table(["list in lab/shapes", "`strict`", "`accurate`"], rows)
-
-    def block_peers(self, path, *peers):
-        """Shows a CPU beside its peers: a row a peer, a column a list; the last row takes the best peer of each shape, at any setting."""
-        names, found = {}, {}
-        for line in self.r.load(path):
-            if line.get("kind") != "bench":
-                continue
-            column = next((i for i, (match, _) in enumerate(CPU_LISTS) if match in line["command"]), None)
-            if column is None:
-                continue
-            for peer in line["peers"]:
-                plain, _, told = peer["name"].partition("@")
-                names[peer["name"]] = f"{PEERS[plain]} {peer['version']}" + (f" (told {told})" if told else "")
-                found.setdefault((peer["name"], column), []).append(peer["ratio"]["median"])
-            found.setdefault(("", column), []).append(min(peer["ratio"]["median"] for peer in line["peers"]))
-        columns = [i for i in range(len(CPU_LISTS)) if ("", i) in found]
-        if not columns:
-            raise Missing(f"{path} has no lines of {', '.join(match for match, _ in CPU_LISTS)}")
-        rows = []
-        for peer in (*peers, ""):
-            if any((peer, i) not in found for i in columns):
-                raise Missing(f"{path} has no {peer} in one of its lists")
-            values = [found[peer, i] for i in columns]
-            rows.append([names.get(peer, "the best of all at each shape, at any setting"),
-                         *(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}×, {min(v):.2f}×" for v in values)])
-        return table(["peer", *(CPU_LISTS[i][1] for i in columns)], rows)
-
-    def block_processors(self, *rows):
-        """Shows CPUs beside their peers: a row is NAME=FILE (~ stands for a space), a column a peer at its first setting in the file; the last
-        column takes the best peer of each shape."""
-        columns = {"openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS", "": "the best of all at each shape"}
-        cells = []
-        for row in rows:
-            name, _, path = row.replace("~", " ").partition("=")
-            ratios = {column: [] for column in columns}
-            for line in self.r.load(path):
-                if line.get("kind") != "bench" or not any(match in line["command"] for match, _ in CPU_LISTS):
-                    continue
-                for column in columns:
-                    of = [p["ratio"]["median"] for p in line["peers"] if column in ("", p["name"].partition("@")[0])]
-                    ratios[column].append(of[0] if column else min(of))
-            cells.append([name, *(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}×, {min(v):.2f}×" for v in ratios.values())])
-        return table(["one thread of", *columns.values()], cells)
 
     def block_results(self, path, columns, *where):
         """Shows lines of a results file as a table. `columns` are separated by commas, conditions are key=value or key=value,value."""

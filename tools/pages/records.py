@@ -311,22 +311,9 @@ def words(r):
     def worst(path, match, peer="cublas", **where):
         return min(ratios(path, match, peer, **where))
 
-    def below(path, match, bar=0.97):
-        return float(sum(v < bar for v in ratios(path, match)))
-
-    def count(path, match):
-        return float(len(ratios(path, match)))
-
     def values(path, key):
         """Returns this field of every line of a file that has it."""
         return [x[key] for x in r.load(path) if key in x]
-
-    def told(path, regex):
-        """Returns the number that this finds in a text file: its first group."""
-        found = re.search(regex, open(os.path.join(r.root, path), encoding="utf-8").read(), re.M)
-        if not found:
-            raise Missing(f"{path} has nothing like {regex}")
-        return float(found.group(1))
 
     def line(path, value, **where):
         """Returns a value of the last line of a file that has these fields; 'us.median' goes one level down."""
