@@ -25,8 +25,9 @@ RUNG_TILE_TABLE lines_tile table[] = {
 RUNG_TILE_COSTS(lines, "share block_us end_us a_k_innermost b_k_innermost both_k_innermost")
 
 /* Fitted to timings on an H200, in microseconds: a launch; what each row adds whose ends share lines with nobody, since
- * memory takes parts of a line badly. C's bytes count so many times, and so many where its rows begin within a line. */
-static const double launch_us = 2.03, gap_us = 0.138e-3, writes = 1.132, split_lines = 1.151;
+ * memory takes parts of a line badly. C's bytes count so many times, and so many where its rows begin within a line. A
+ * multiprocessor is as long busy with `alone` blocks as waiting takes: where it has one block, nothing hides that. */
+static const double alone = 1.0, launch_us = 2.03, gap_us = 0.138e-3, writes = 1.132, split_lines = 1.151;
 
 static int64_t tiles_of(const rung_kernel *kernel, const rung_problem *p)
 {
@@ -61,7 +62,8 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
                                 (write_rate * rung_write_speed(machine)) +
                             (p->ldc > p->n ? gap_us * rows : 0.0);
     return launch_us + t->cost.block_us +
-           rung_overlapped(rounds * (multiply_us + t->cost.end_us), rung_read_us(machine, p) + write_us);
+           rung_overlapped(rung_overlapped(rounds, alone) * (multiply_us + t->cost.end_us),
+                           rung_read_us(machine, p) + write_us);
 }
 
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

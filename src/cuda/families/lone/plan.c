@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
+enum { MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4, WARPS_A_PARTITION = LONE_WARPS / PARTITIONS };
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
@@ -177,25 +177,31 @@ static int as_cluster(const rung_kernel *kernel, const lone_plan *s, int64_t gri
 
 enum { MANY_PARTS = 16 }; /* more are not added one by one */
 
-/* Returns the steps of a warp, where all warps of a block share k. */
-static int64_t warp_steps(const lone_plan *s, int64_t grid)
+/* Returns the steps of the busiest partition, where all warps of a block share k. A warp takes every eighth step, and a
+ * partition has two warps. Where the block's steps leave a rest of four or fewer, no partition has more than one of
+ * these: it takes that one by itself. */
+static double partition_steps(const lone_plan *s, int64_t grid)
 {
-    return rung_ceil_div(rung_ceil_div(s->tiles * s->steps, grid), LONE_WARPS);
+    const int64_t share = rung_ceil_div(s->tiles * s->steps, grid), rest = share % LONE_WARPS;
+    return (double)(share / LONE_WARPS * WARPS_A_PARTITION) + (rest > PARTITIONS ? (double)WARPS_A_PARTITION
+                                                               : rest > 0        ? lonely
+                                                                                 : 0.0);
 }
 
 static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
                           const lone_plan *s, int64_t grid)
 {
     double tile_bytes = 4.0 * kernel->bm * kernel->bn;
-    int64_t total = s->tiles * s->steps, steps = warp_steps(s, grid);
+    int64_t total = s->tiles * s->steps;
+    const double steps = partition_steps(s, grid);
     int ends = (int)rung_ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
-    double compute = (double)steps * s->step_us * LONE_WARPS / PARTITIONS;
+    double compute = steps * s->step_us;
     if (s->tiles % grid && grid % s->tiles) /* a share that has parts of two tiles fills and drains its rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
     /* Blocks whose shares have parts of two tiles are at different k: none uses what another reads. */
     int straddle = s->tiles % grid && grid % s->tiles;
     double read = read_us(machine, p, s, straddle ? 1.0 : (double)grid), write = write_us(machine, kernel, p);
-    compute += read * machine->memory_speed * rung_lesser(1.0, (double)kernel->stages / (double)steps) +
+    compute += read * machine->memory_speed * rung_lesser(1.0, (double)(kernel->stages * WARPS_A_PARTITION) / steps) +
                write * rung_write_speed(machine) / ends;
     double cost =
         start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
@@ -229,7 +235,7 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     int64_t total = s->tiles * s->steps;
     if (grid < 1 || grid > machine->sms || grid > total)
         return;
-    const double compute_us = (double)warp_steps(s, grid) * s->step_us * LONE_WARPS / PARTITIONS;
+    const double compute_us = partition_steps(s, grid) * s->step_us;
     if (of->meeting_us + rung_longer(compute_us, of->memory_us) > rung_no_more_than(s->cost_us, of->limit_us))
         return;
     double cost = together_us(machine, kernel, p, s, grid);
@@ -280,12 +286,12 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     int64_t few = (slices(kernel) ? 4 : 2) * LONE_WARPS * 16 /
                   kernel->bk; /* each warp of a block takes 32 k at least, 64 where lanes take slices */
     if (s->tiles <= machine->sms * 8 && s->steps >= few) {
-        /* More parts that leave a warp as many steps cost more, up to the number from which they are no longer added
-         * one by one. */
+        /* More parts that leave a partition as many steps cost more, up to the number from which they are no longer
+         * added one by one. */
         const sharing of = sharing_of(machine, kernel, p, limit_us);
-        int64_t last = 0;
+        double last = 0.0;
         for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++) {
-            int64_t steps = warp_steps(s, s->tiles * parts);
+            const double steps = partition_steps(s, s->tiles * parts);
             if (steps != last || parts == MANY_PARTS + 1)
                 try_together(machine, config, kernel, p, &of, s->tiles * parts, s);
             last = steps;

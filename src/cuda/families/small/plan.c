@@ -38,6 +38,10 @@ static const double brief_k_us = 0.004;
  * busiest. This share of what they could multiply meanwhile is lost. */
 enum { PARTITIONS = 4 };
 static const double idle_partitions = 0.90;
+/* The blocks of a round end at about the same time, so those that are left come to lie two and none instead of one and
+ * one: the busiest multiprocessor has this share of the room that an even spread would leave it. Brief tiles' blocks
+ * end too soon for that to show. */
+static const double uneven_last = 0.5;
 /* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
  * at odd addresses. */
 static const double old_us = 0.0003, odd_old_us = 0.0013;
@@ -113,6 +117,8 @@ static double rounds_us(const rung_kernel *kernel, const small_tile *t, double b
     const double block_us = t->cost.block_us * (1.0 + odd_end);
     double a_round = (double)sms * resident, full = rung_whole(blocks / a_round),
            left = rung_whole_up((blocks - full * a_round) / sms);
+    if (full > 0 && left > 0 && !t->brief)
+        left += uneven_last * (resident - left);
     double last = left > 0 ? rung_overlapped(filling_blocks(kernel, left), t->cost.alone) * block_work_us +
                                  block_us * left / resident
                            : 0.0;
