@@ -177,7 +177,7 @@ static int profile_kernels(const options *o, const char **words, int count, cons
         if (read != RUNG_SUCCESS)
             return cli_fail_file(read);
         blocked = CLI_PASS;
-    } else if (!driver)
+    } else if (!driver && !o->no_counters)
         fprintf(stderr, "rung: no NVIDIA driver on this machine, so no counters: only what the lens predicts "
                         "(--no-counters asks for just that, --counters FILE takes those of an earlier run)\n");
     else if (!o->no_counters)
