@@ -88,10 +88,11 @@ static void note_dot(int which, const rung_dot_args *x, int64_t rows)
 }
 
 static void note_stream(int which, int64_t steps, int64_t columns, const float *from_a, const float *from_b,
-                        int64_t ldb, int64_t ld, int64_t ask_at)
+                        int64_t ldb, int64_t ld, const float *ask, int64_t ask_rows)
 {
     uint64_t hash = mix_address(mix_address(mix(4, which), from_a), from_b);
-    note(mix(mix(mix(mix(mix(hash, steps), columns), ldb), ld), ask_at));
+    hash = mix(mix(mix(mix(hash, steps), columns), ldb), ld);
+    note(mix(mix_address(hash, ask_rows ? ask : NULL), ask_rows));
 }
 
 static void note_ahead(int which, int64_t k, const float *from_a, const float *from_b, int64_t ldb, const float *to,
@@ -150,10 +151,10 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     }
 #define STREAM(family, rows)                                                                                           \
     static void stream_##family##_##rows(int64_t steps, int64_t columns, const float *from_a, const float *from_b,     \
-                                         int64_t ldb, float *sums, int64_t ld, int64_t ask_at)                         \
+                                         int64_t ldb, float *sums, int64_t ld, const float *ask, int64_t ask_rows)     \
     {                                                                                                                  \
         (void)sums;                                                                                                    \
-        note_stream(family * 8 + rows, steps, columns, from_a, from_b, ldb, ld, ask_at);                               \
+        note_stream(family * 8 + rows, steps, columns, from_a, from_b, ldb, ld, ask, ask_rows);                        \
     }
 #define AHEAD(family, rows)                                                                                            \
     static void ahead_##family##_##rows(int64_t k, const float *from_a, const float *from_b, int64_t ldb, float *to,   \
@@ -202,7 +203,7 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     static void stream_row_##family(int64_t steps, int64_t columns, const float *from_a, const float *from_b,          \
                                     int64_t ldb, float *sums)                                                          \
     {                                                                                                                  \
-        note_stream(ONE_ROW + family, steps, columns, from_a, from_b, ldb, 0, 0);                                      \
+        note_stream(ONE_ROW + family, steps, columns, from_a, from_b, ldb, 0, NULL, 0);                                \
         note(mix_address(10, sums));                                                                                   \
     }                                                                                                                  \
     static float dot_of_vectors_##family(int64_t k, const float *x, const float *y)                                    \

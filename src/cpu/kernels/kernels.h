@@ -75,14 +75,14 @@ typedef void (*rung_ahead_fn)(int64_t k, const float *a, const float *b, int64_t
 
 /* Adds A * B to sums[0..rows) over `steps` steps of k, along `columns` columns of B: its rows are read in long runs, as
  * the hardware's prefetchers like them. a is one packed panel, rung_stream_panel(rows) wide. Rows of sums are whole
- * vectors long. ask_at: how many floats further on B is asked for, 0 for nowhere. */
+ * vectors long. At each column so many rows of B are asked for, ldb apart, the first of them at ask. */
 static inline int rung_stream_panel(int rows, int vl)
 {
     return rows <= vl ? rows : (rows + vl - 1) / vl * vl; /* as pack_by_row needs it */
 }
 
 typedef void (*rung_stream_fn)(int64_t steps, int64_t columns, const float *a, const float *b, int64_t ldb, float *sums,
-                               int64_t ld, int64_t ask_at);
+                               int64_t ld, const float *ask, int64_t ask_rows);
 
 /* The same for one row and any number of steps, a[] side by side; nothing is written behind the last column. */
 typedef void (*rung_row_fn)(int64_t steps, int64_t columns, const float *a, const float *b, int64_t ldb, float *sums);

@@ -46,6 +46,15 @@ static int pays_beside_slow_sums(const rung_cpu_args *p)
            b_bytes(p) > p->cpu->l3_bytes / 16 * L3_SIXTEENTHS && (p->ldb % FLOATS_ALIGNED == 0 || p->ldb <= LDB_MOST);
 }
 
+/* Returns true where long rows of a B from memory, asked for as it streams, come sooner than panels of it, in each of
+ * which a line lies in a page of its own. More rows pass the sums of a stream too often. */
+static int streams_in_time(const rung_cpu_args *p)
+{
+    enum { ROWS_MOST = 18, COLUMNS_LEAST = 512, L3_QUARTERS = 3 };
+    return p->cpu->asks_next_rows && !p->trans_a && p->m <= ROWS_MOST && p->n >= COLUMNS_LEAST &&
+           b_bytes(p) > p->cpu->l3_bytes / 4 * L3_QUARTERS;
+}
+
 /* Returns true where L3 is near and so many rows pass a B in place that a panel of it in L1 pays for packing them, and
  * so few that B need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where
  * all steps share one set of L1. */
@@ -54,7 +63,7 @@ int rung_is_by_panels(const rung_cpu_args *p)
     enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
     enum { ROWS_BESIDE_LONG = 64, COLUMNS_OF_LONG = 300 };
     if (p->cpu->far_l3 || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST ||
-        !pays_beside_slow_sums(p))
+        !pays_beside_slow_sums(p) || streams_in_time(p))
         return 0;
     if (!has_narrow_tiles(p))
         return wants_panels_of_lines(p);

@@ -88,6 +88,13 @@ static void pack_passes(const rung_cpu_args *p, int64_t step, int64_t steps, flo
     }
 }
 
+/* Returns how many of so many rows of B passes before this one have asked for: where they are the next rows all passes
+ * share them, for asked for at once they would wait for each other, else the first pass asks for all. */
+static int64_t asked_before(const rung_cpu_args *p, int64_t steps, int64_t pass)
+{
+    return p->cpu->asks_next_rows ? steps * pass / pass_count(p) : pass ? steps : 0;
+}
+
 /* Adds some steps of k, at most RUNG_STREAM_STEPS, to a block of sums: those from `from` on of the packed ones. Each
  * pass takes its rows along some columns of B, which stay in L1 for the next pass. */
 static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, const float *b, int64_t columns,
@@ -96,13 +103,14 @@ static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, co
     enum { COLUMNS_IN_L1 = 384 };
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t passes = pass_count(p), slot = (int64_t)kernel->stream_rows * PACKED_STEPS;
-    int64_t chunk = passes == 1 ? columns : COLUMNS_IN_L1;
+    int64_t chunk = passes == 1 ? columns : COLUMNS_IN_L1, ask_steps = ask_at ? steps : 0;
     for (int64_t j = 0; j < columns; j += chunk)
         for (int64_t pass = 0; pass < passes; pass++) {
             int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
+            int64_t first = asked_before(p, ask_steps, pass), end = asked_before(p, ask_steps, pass + 1);
             kernel->stream[rows - 1](steps, min64(chunk, columns - j),
                                      packed_a + pass * slot + from * rung_stream_panel((int)rows, kernel->vl), b + j,
-                                     p->ldb, sums + row * ld + j, ld, pass == 0 ? ask_at : 0);
+                                     p->ldb, sums + row * ld + j, ld, b + j + ask_at + first * p->ldb, end - first);
         }
 }
 
