@@ -602,12 +602,14 @@ static const double NO_TRY = 1e9;
 
 /* Returns how long the worker spins after so many jobs, the last of which came soon after the one before, or late: the
  * least of some tries, since the machine has other work too. Where that keeps the caller from its return, for one on
- * the worker's own CPU, the worker takes the job to go on, and the try tells nothing. NO_TRY: none told anything. */
+ * the worker's own CPU, the worker takes the job to go on, and the try tells nothing. So does one that waits for a CPU
+ * which another program holds: there is an end to tries. NO_TRY: none told anything. */
 static double spins_after_jobs(rung_pool *pool, int jobs)
 {
     enum { TRIES = 2000, GOOD_TRIES = 20, SOON_US = 50, LATE_US = 1000, BACK_US = 10 };
     double least = NO_TRY;
-    for (int i = 0, good = 0; i < TRIES && good < GOOD_TRIES; i++) {
+    const double patience_s = now_s() + 20.0;
+    for (int i = 0, good = 0; i < TRIES && good < GOOD_TRIES && now_s() < patience_s; i++) {
         usleep(3000);
         for (int j = 0; j < jobs; j++) {
             atomic_int inside = 0;
