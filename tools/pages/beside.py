@@ -164,7 +164,7 @@ class Beside:
                 head = head.replace("~", " ")
                 text = open(os.path.join(self.r.root, path), encoding="utf-8").read()
                 line = re.search(rf"^# {head}.*$", text, re.M)
-                found = re.search(r"([\d.]+)(?:,| times the best of the four,) (\d+)(?: of \d+)? below 0\.95, (?:the )?worst ([\d.]+)", line.group(0) if line else "")
+                found = re.search(r"([\d.]+)(?:,| times the best of the [a-z]+,) (\d+)(?: of \d+)? below 0\.95, (?:the )?worst ([\d.]+)", line.group(0) if line else "")
                 if not found:
                     raise Missing(f"{path} has no line that begins with '# {head}' and has a mean, how many are below 0.95 and the worst")
                 count = sum(bool(x) and x[0] != "#" for x in text.split("\n"))

@@ -51,7 +51,7 @@ static int pays_beside_slow_sums(const rung_cpu_args *p)
 static int streams_in_time(const rung_cpu_args *p)
 {
     enum { ROWS_MOST = 18, COLUMNS_LEAST = 512, L3_QUARTERS = 3 };
-    return p->cpu->asks_next_rows && !p->trans_a && p->m <= ROWS_MOST && p->n >= COLUMNS_LEAST &&
+    return p->cpu->asks_next_rows && p->m <= ROWS_MOST && p->n >= COLUMNS_LEAST &&
            b_bytes(p) > p->cpu->l3_bytes / 4 * L3_QUARTERS;
 }
 
