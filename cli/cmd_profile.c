@@ -113,9 +113,17 @@ static int counters(const char *names, const char *shape, lab_profile *profiles,
     return CLI_FAIL;
 }
 
-/* A long sum is sampled, as large products are. */
-static void predict(lab_profile *profiles, int count, const profile_size *s)
+static int without_prediction(void)
 {
+    cli_progress(NULL);
+    fprintf(stderr, "rung: without the lens's prediction: %s\n", lab_error());
+    return CLI_FAIL;
+}
+
+/* A long sum is sampled, as large products are. */
+static int predict(lab_profile *profiles, int count, const profile_size *s)
+{
+    int outcome = CLI_PASS;
     for (int i = 0; i < count; i++) {
         int sum = profile_is_sum(s);
         lab_lens_case c = {.kernel = rung_kernel_find(profiles[i].kernel),
@@ -132,8 +140,11 @@ static void predict(lab_profile *profiles, int count, const profile_size *s)
             continue; /* such a product would take half a minute: its counters stand alone */
         if (lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
+        else
+            outcome = without_prediction();
     }
     cli_progress(NULL);
+    return outcome;
 }
 
 static int pick(const options *o, const char **words, int count, const profile_size *s, lab_profile *profiles,
@@ -184,17 +195,13 @@ static int profile_kernels(const options *o, const char **words, int count, cons
         blocked = counters(names, shape, profiles, kernels);
     if (driver && blocked && !o->no_counters)
         timing_alone(profiles, kernels, shape, s);
-    rung_status status = lab_lens_open();
-    if (status == RUNG_SUCCESS)
-        predict(profiles, kernels, s);
-    else
-        fprintf(stderr, "rung: without the lens's prediction: %s\n", lab_error());
+    int predicted = lab_lens_open() == RUNG_SUCCESS ? predict(profiles, kernels, s) : without_prediction();
     cli_table table;
     cli_table_begin(&table, (cli_format)o->format, columns);
     for (int i = 0; i < kernels; i++)
         print_profile(&table, &profiles[i]);
     int kept = o->json ? write_json(o, profiles, kernels, command, s) : CLI_PASS;
-    return kept || o->no_counters ? kept : blocked;
+    return kept ? kept : o->no_counters ? predicted : blocked;
 }
 
 /* Reads MxNxK, or the length of a sum. Returns 0 where the last word was a size, -1 where there was none, or 2. */
