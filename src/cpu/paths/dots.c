@@ -145,20 +145,22 @@ static int has_dot_side(const rung_cpu_args *p)
 
 /* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
  * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. From memory it is
- * the same where the hardware follows rows well enough, and a single column is then best left to it. Where L3 is far,
- * so is all that a good half of L2 would hold, and rows of twice that length come late. */
+ * the same where the hardware follows rows well enough, and a single column is then best left to it; a processor that
+ * follows few rows at once has longer ones asked for too. Where L3 is far, so is all that a good half of L2 would hold,
+ * and rows of twice that length come late. */
 static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
     enum { NEXT_LEAST = 128, NEXT_MOST = 512, NEXT_LEAST_FROM_AFAR = 96, NEXT_MOST_FROM_AFAR = 1000 };
-    enum { NEXT_MOST_OF_ASKED = 2500 };
+    enum { NEXT_MOST_OF_ASKED = 2500 }; /* from memory, where `asks_next_rows` */
     if (p->cpu->far_l3 && p->k >= NEXT_LEAST_FROM_AFAR && p->k <= NEXT_MOST_FROM_AFAR)
         return rows * p->k * 4 * 2 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
-    int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
-    if (come_from_memory(p, rows)) {
+    int from_memory = come_from_memory(p, rows);
+    int64_t most = from_memory && p->cpu->asks_next_rows ? NEXT_MOST_OF_ASKED : NEXT_MOST;
+    int is_middling = p->k >= NEXT_LEAST && p->k <= most;
+    if (from_memory) {
         int leaves_all = p->cpu->follows_rows && !p->cpu->asks_for_few && !p->cpu->far_l3;
         if (!leaves_all || (columns > 1 && p->k < NEXT_LEAST))
             return RUNG_DOT_ASKS_ALONG;
-        is_middling |= p->cpu->asks_next_rows && p->k >= NEXT_LEAST && p->k <= NEXT_MOST_OF_ASKED;
         return is_middling ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
     }
     return is_middling && rows * p->k * 4 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
