@@ -135,9 +135,9 @@ cheat 01 'no e01_one_each in this file' 's/e01_one_each/mine/'
 cheat 05 'every_second is not 16' 's/every_second, 8/every_second, 16/'
 cheat 05 'no longer has its ANSWER(down' '/down/d'
 
-# Faults are counted, though not as many are kept: 32 of these forty, and each thread's of the other eight.
+# Places of faults are counted, though not as many are kept: 32 of these forty, each of which every thread meets.
 forty=$(for i in 1 2 3 4 5 6 7 8; do for j in 0 1 2 3 4; do printf '    seen += unwritten[%d];\\n' $((8 * j + i)); done; done)
-cheat 01 '^2079 more like it; at ' "s/^( *)if \\(column.*/    __shared__ volatile float unwritten[64];\\n    volatile float seen = 0.0f;\\n$forty&/"
+cheat 01 '^39 more like it; at ' "s/^( *)if \\(column.*/    __shared__ volatile float unwritten[64];\\n    volatile float seen = 0.0f;\\n$forty&/"
 
 # A file of progress is written on or refused, whatever it holds: what was tried is never lost without a word.
 for text in '{}' '[]' '1' 'null' '{"exercises": null}' '{"exercises": []}' '{"exercises": 1}' '{"exercises": "none"}' '{"exercises": {"e01_one_each": []}}' \
