@@ -224,12 +224,22 @@ static inline int writes_parts_of_lines(const rung_cpu_args *p)
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not
  * take it. That pays where there are more rows than one tile holds; of long rows, while they are few, and while there
  * is room on the stack for a B that must be turned. Where units are four floats wide tiles are faster from fewer steps
- * on. Two to four columns that turn in little time are better turned. */
+ * on; and where sixteen registers hold the B of one vector of columns at a time, once
+ * a row has several and there are rows enough. Two to four columns that turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
-    enum { TURNED_COLUMNS = 4, TILES_OF_LONG = 3, STEPS_OF_FOUR = 6 };
+    enum {
+        TURNED_COLUMNS = 4,
+        TILES_OF_LONG = 3,
+        STEPS_OF_FOUR = 6,
+        STEPS_OF_SIXTEEN_REGISTERS = 7,
+        ROWS_OF_TILES = 32
+    };
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    if (vectors > 1 && p->k > STEPS_OF_SIXTEEN_REGISTERS && p->m >= ROWS_OF_TILES && has_narrow_tiles(p) &&
+        !p->cpu->three_loads && !p->cpu->far_l3)
+        return 0;
     if (p->k > (p->cpu->units_of_four ? STEPS_OF_FOUR : RUNG_SHORT_STEPS))
         return 0;
     if (vectors > SHORT_VECTORS_MOST)

@@ -58,14 +58,18 @@ static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
 /* Returns true where tiles of a line leave so many lanes empty beside so few columns that dot products, whose time is
  * that of these columns and of some steps more for adding up lanes, take less time. These columns are turned first,
  * which rows share, and a long operand that L2 does not hold is better read once. Narrow vectors take four columns
- * together, and from some steps on L1 does not hold these for the next rows. */
-static int saves_lanes(const rung_cpu_args *p, int64_t rows, int64_t columns)
+ * together, and from some steps on L1 does not hold these for the next rows; they gain where their sums lie side by
+ * side in C, or where units are four floats wide. */
+static int saves_lanes(const rung_cpu_args *p, gemm_side side)
 {
+    int64_t rows = side == SIDE_B ? p->n : p->m, columns = side == SIDE_B ? p->m : p->n;
     enum { COLUMNS_LEAST = LINE_FLOATS / 2 + 1, COLUMNS_MOST = LINE_FLOATS - 1, ROWS_LEAST = 32, L2_PARTS = 2 };
     enum { STEPS_OF_ADDING = 50, STEPS_MOST_OF_NARROW = 1200, PERCENT = 95 };
     if (!sums_as_lines(p) || p->cpu->three_loads || p->cpu->far_l3 || columns < COLUMNS_LEAST ||
         columns > COLUMNS_MOST || rows < ROWS_LEAST || rows * p->k * 4 > L2_PARTS * p->cpu->l2_bytes ||
         (has_narrow_tiles(p) && p->k > STEPS_MOST_OF_NARROW))
+        return 0;
+    if (side == SIDE_A && has_narrow_tiles(p) && !p->cpu->units_of_four)
         return 0;
     return columns * (p->k + STEPS_OF_ADDING) * 100 <= PERCENT * LINE_FLOATS * p->k;
 }
@@ -128,12 +132,11 @@ static gemm_side dot_side(const rung_cpu_args *p)
     if (!p->trans_b && has_narrow_tiles(p))
         columns = dot_columns_turned(p);
     columns = max64(columns, of_small);
-    if (!p->trans_a && (p->n <= columns || saves_lanes(p, p->m, p->n)) && !is_wide_for_dots(p) &&
-        !lies_well_for_tiles(p) &&
+    if (!p->trans_a && (p->n <= columns || saves_lanes(p, SIDE_A)) && !is_wide_for_dots(p) && !lies_well_for_tiles(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
     int is_of_b = p->trans_b && !lies_transposed(p) && !reads_both_transposed(p) &&
-                  (p->m <= max64(dot_columns_of_b(p), of_small) || saves_lanes(p, p->n, p->m)) &&
+                  (p->m <= max64(dot_columns_of_b(p), of_small) || saves_lanes(p, SIDE_B)) &&
                   p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return is_of_b ? SIDE_B : SIDE_NONE;
 }
