@@ -179,10 +179,14 @@ static inline int would_wait_for_stores(const rung_cpu_args *p, int64_t k)
     return c_bytes(p) > least;
 }
 
-/* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. */
+/* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. One
+ * that is read they wait for as soon as L1 does not hold it. */
 static inline int asks_c(const rung_cpu_args *p, int64_t k, int packed_a)
 {
     enum { STEPS_FOR_NOTHING = 32, STEPS_FOR_LITTLE = 24, STEPS_LEAST = 8, L2_PARTS = 16 };
+    enum { STEPS_LEAST_OF_READ = 4, L1_PARTS_OF_READ = 2 };
+    if (p->beta != 0.0f && k >= STEPS_LEAST_OF_READ && c_bytes(p) > L1_PARTS_OF_READ * p->cpu->l1_bytes)
+        return 1;
     if (p->kernel->runs_fetch && k > STEPS_FOR_LITTLE && c_bytes(p) > p->cpu->l2_bytes / L2_PARTS)
         return 1;
     if (p->cpu->stores_wait && !packed_a)
