@@ -92,15 +92,18 @@ static inline int64_t rank_columns(const rung_cpu_args *p)
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
  * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
  * tiles are narrow. Where L3 is far, a C that L2 does not hold is better written by tiles, if L1 does
- * not hold B either, from a few steps on; where units are four floats wide a C of twice L2, from one step more on. */
+ * not hold B either, from a few steps on; where units are four floats wide a C of twice L2, from one step more on.
+ * Tiles ask for a C that is read: where it comes from memory that pays from as few steps on. */
 static inline int is_rank(const rung_cpu_args *p)
 {
     enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24, STEPS_OF_TILES = 4, ROWS_OF_TILES = 64 };
-    enum { STEPS_OF_TILES_OF_FOUR = 5, L2_PARTS_OF_FOUR = 2 };
+    enum { STEPS_OF_TILES_OF_FOUR = 5, L2_PARTS_OF_FOUR = 2, L3_QUARTERS = 3 };
     if (p->k > STEPS || p->n < RANK_VECTORS_LEAST * p->kernel->vl)
         return 0;
     if (p->cpu->far_l3 && p->k >= STEPS_OF_TILES && p->m >= ROWS_OF_TILES && p->beta == 0.0f &&
         p->n > rank_columns(p) && c_bytes(p) > p->cpu->l2_bytes)
+        return 0;
+    if (!p->cpu->far_l3 && p->beta != 0.0f && p->k >= STEPS_OF_TILES && c_bytes(p) > p->cpu->l3_bytes / 4 * L3_QUARTERS)
         return 0;
     if (p->cpu->units_of_four && p->k >= STEPS_OF_TILES_OF_FOUR && c_bytes(p) > L2_PARTS_OF_FOUR * p->cpu->l2_bytes)
         return 0;
