@@ -15,7 +15,7 @@ machine() { # UID PACKAGE...: what is installed from the start
     cp "$source/dev" "$source/CMakePresets.json" "$work/tree"
     cp "$source"/packaging/*.txt "$work/tree/packaging"
     cp "$source/tests/table.sh" "$work/tree/tests"
-    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env seq tail; do
+    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env seq tail sleep; do
         ln -s "$(PATH=$real_path command -v $tool)" "$work/bin/$tool"
     done
     echo "$1" >"$work/state/uid"
@@ -61,6 +61,10 @@ echo "apt-get $*" >>"$STATE/log"
 [ "$(cat "$STATE/uid")" = 0 ] || { echo "are you root?" >&2; exit 100; }
 [ ! -e "$STATE/no-network" ] || { echo "could not resolve the mirror" >&2; exit 100; }
 [ "$1" = install ] || exit 0
+if [ -e "$STATE/slow" ]; then
+    printf '%s\n' "0 upgraded, 7 newly installed, 0 to remove and 0 not upgraded." "Get:1 a" "Get:2 b" "Unpacking a (1) ..."
+    until grep -q "of 7 packages" "$STATE/../out"; do sleep 0.1; done
+fi
 for word in "$@"; do
     case $word in install | -*) continue ;; esac
     if grep -qxF "$word" "$STATE/unavailable"; then echo "no candidate for $word" >&2; exit 100; fi
@@ -158,6 +162,13 @@ look "again" 0 "^charts: /" run
 not_logged "apt-get|--preset"
 
 machine 0
+touch "$work/state/slow"
+printf '#!/bin/sh\nexec "%s" 0.1\n' "$(command -v sleep)" >"$work/state/sleep" && chmod +x "$work/state/sleep"
+mv "$work/state/sleep" "$work/bin/sleep"
+look "packages that take long" 0 "^charts: /" run
+says "^  of 7 packages 2 are fetched, 1 unpacked, 0 ready$"
+
+machine 0
 echo libblis4-pthread >"$work/state/unavailable"
 look "a package that cannot be had" 0 "^charts: /" run
 says "Not to be had: libblis4-pthread .*; apt-get: no candidate for libblis4-pthread"
@@ -251,6 +262,9 @@ logged "^cmake --preset release"
 forget
 look "nothing new" 0 "^charts: /" run
 not_logged "--preset"
+mv "$work/tree" "$work/moved" && ln -s moved "$work/tree"
+configures_again "a tree that was moved with what it had built"
+rm -rf "$work/moved"
 
 # shellcheck disable=SC2086
 machine 1000 $tools
