@@ -100,7 +100,12 @@ TOOL
 #!/bin/sh
 echo "ctest $*" >>"$STATE/log"
 grep -l "^PPid:[[:space:]]*$PPID\$" /proc/[0-9]*/status 2>/dev/null | wc -l >"$STATE/beside" # it is one of them
-case " $* " in *" -N "*)
+case " $* " in
+*" --print-labels "*)
+    printf '  %s\n' "All Labels:" release/limit release/test_bits
+    case "$*" in *asan.fuzz*) echo "  asan/all" ;; esac
+    exit ;;
+*" -N "*)
     printf '  Test %s\n' "  #7: bits" " #31: fuzz_cpu" "#208: asan.fuzz_cpu"
     echo "Total Tests: 3"
     exit ;;
@@ -316,12 +321,12 @@ logged "^ctest .* -C Exhaustive -R fuzz$"
 forget
 look "tests by name" 0 "three: no GPU$" test fuzz_cpu bits -j 1
 logged '^ctest .* -R \^\(fuzz_cpu\|bits\)\$ --no-tests=error -j 1$'
-logged "^cmake --build build/release"
-not_logged "build/asan|build/tsan"
+logged "^cmake --build build/release -j 2 --target limit test_bits$"
+not_logged "build/asan|build/tsan|rung_everything"
 forget
 look "one of a tree with sanitizers" 0 "three: no GPU$" test asan.fuzz_cpu
-logged "^cmake --build build/asan"
-not_logged "build/tsan"
+logged "^cmake --build build/asan -j 2 --target all$"
+not_logged "build/tsan|rung_everything"
 forget
 look "a name that no test has" 2 "^No test is called 'fuzz': ./dev test -N names them all$" test bits fuzz
 not_logged "^cmake --build"
