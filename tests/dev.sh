@@ -90,7 +90,8 @@ case $1 in
     else
         echo "-- Report: left out, no jansson found (libjansson-dev)"
         echo >"build/$2/build.ninja"
-    fi ;;
+    fi
+    [ "$2" != asan ] || echo "-- Lens: left out, a sanitizer" ;;
 --build)
     printf '#!/bin/sh\necho "rung $*" >>"$STATE/log"\necho a table\n[ "$4" ] || [ "$2" != --report ] || echo "charts: $3" >&2\n' >"$2/bin/rung"
     chmod +x "$2/bin/rung" ;;
@@ -350,6 +351,8 @@ unset NONE
 grep -vx libjansson-dev "$work/state/installed" >"$work/less" && cp "$work/less" "$work/state/installed"
 look "a part is left out" 0 "three: no GPU$" test
 says "^          Report: no jansson found"
+[ "$(grep 'left out, ' "$work/out" | tr '\n' '|')" = "Report: left out, no jansson found (libjansson-dev)|asan: Lens: left out, a sanitizer|" ] ||
+    { echo "FAIL $name: it says more than once what is left out, or not in which tree:"; cat "$work/out"; failed=1; }
 export CI=true
 look "which CI does not let pass" 1 "^FAILED: " test
 says "^FAILED: Report was left out, and libjansson-dev is a package of the list"
