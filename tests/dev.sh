@@ -15,7 +15,7 @@ machine() { # UID PACKAGE...: what is installed from the start
     cp "$source/dev" "$source/CMakePresets.json" "$work/tree"
     cp "$source"/packaging/*.txt "$work/tree/packaging"
     cp "$source/tests/table.sh" "$work/tree/tests"
-    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env seq tail; do
+    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env seq tail sleep; do
         ln -s "$(PATH=$real_path command -v $tool)" "$work/bin/$tool"
     done
     echo "$1" >"$work/state/uid"
@@ -61,6 +61,10 @@ echo "apt-get $*" >>"$STATE/log"
 [ "$(cat "$STATE/uid")" = 0 ] || { echo "are you root?" >&2; exit 100; }
 [ ! -e "$STATE/no-network" ] || { echo "could not resolve the mirror" >&2; exit 100; }
 [ "$1" = install ] || exit 0
+if [ -e "$STATE/slow" ]; then
+    printf '%s\n' "0 upgraded, 7 newly installed, 0 to remove and 0 not upgraded." "Get:1 a" "Get:2 b" "Unpacking a (1) ..."
+    until grep -q "of 7 packages" "$STATE/../out"; do sleep 0.1; done
+fi
 for word in "$@"; do
     case $word in install | -*) continue ;; esac
     if grep -qxF "$word" "$STATE/unavailable"; then echo "no candidate for $word" >&2; exit 100; fi
@@ -86,7 +90,8 @@ case $1 in
     else
         echo "-- Report: left out, no jansson found (libjansson-dev)"
         echo >"build/$2/build.ninja"
-    fi ;;
+    fi
+    [ "$2" != asan ] || echo "-- Lens: left out, a sanitizer" ;;
 --build)
     printf '#!/bin/sh\necho "rung $*" >>"$STATE/log"\necho a table\n[ "$4" ] || [ "$2" != --report ] || echo "charts: $3" >&2\n' >"$2/bin/rung"
     chmod +x "$2/bin/rung" ;;
@@ -96,7 +101,12 @@ TOOL
 #!/bin/sh
 echo "ctest $*" >>"$STATE/log"
 grep -l "^PPid:[[:space:]]*$PPID\$" /proc/[0-9]*/status 2>/dev/null | wc -l >"$STATE/beside" # it is one of them
-case " $* " in *" -N "*)
+case " $* " in
+*" --print-labels "*)
+    printf '  %s\n' "All Labels:" release/limit release/test_bits
+    case "$*" in *asan.fuzz*) echo "  asan/all" ;; esac
+    exit ;;
+*" -N "*)
     printf '  Test %s\n' "  #7: bits" " #31: fuzz_cpu" "#208: asan.fuzz_cpu"
     echo "Total Tests: 3"
     exit ;;
@@ -156,6 +166,13 @@ logged "^rung climb --report /.*/build/report.html$"
 forget
 look "again" 0 "^charts: /" run
 not_logged "apt-get|--preset"
+
+machine 0
+touch "$work/state/slow"
+printf '#!/bin/sh\nexec "%s" 0.1\n' "$(command -v sleep)" >"$work/state/sleep" && chmod +x "$work/state/sleep"
+mv "$work/state/sleep" "$work/bin/sleep"
+look "packages that take long" 0 "^charts: /" run
+says "^  of 7 packages 2 are fetched, 1 unpacked, 0 ready$"
 
 machine 0
 echo libblis4-pthread >"$work/state/unavailable"
@@ -251,6 +268,9 @@ logged "^cmake --preset release"
 forget
 look "nothing new" 0 "^charts: /" run
 not_logged "--preset"
+mv "$work/tree" "$work/moved" && ln -s moved "$work/tree"
+configures_again "a tree that was moved with what it had built"
+rm -rf "$work/moved"
 
 # shellcheck disable=SC2086
 machine 1000 $tools
@@ -302,12 +322,12 @@ logged "^ctest .* -C Exhaustive -R fuzz$"
 forget
 look "tests by name" 0 "three: no GPU$" test fuzz_cpu bits -j 1
 logged '^ctest .* -R \^\(fuzz_cpu\|bits\)\$ --no-tests=error -j 1$'
-logged "^cmake --build build/release"
-not_logged "build/asan|build/tsan"
+logged "^cmake --build build/release -j 2 --target limit test_bits$"
+not_logged "build/asan|build/tsan|rung_everything"
 forget
 look "one of a tree with sanitizers" 0 "three: no GPU$" test asan.fuzz_cpu
-logged "^cmake --build build/asan"
-not_logged "build/tsan"
+logged "^cmake --build build/asan -j 2 --target all$"
+not_logged "build/tsan|rung_everything"
 forget
 look "a name that no test has" 2 "^No test is called 'fuzz': ./dev test -N names them all$" test bits fuzz
 not_logged "^cmake --build"
@@ -331,6 +351,8 @@ unset NONE
 grep -vx libjansson-dev "$work/state/installed" >"$work/less" && cp "$work/less" "$work/state/installed"
 look "a part is left out" 0 "three: no GPU$" test
 says "^          Report: no jansson found"
+[ "$(grep 'left out, ' "$work/out" | tr '\n' '|')" = "Report: left out, no jansson found (libjansson-dev)|asan: Lens: left out, a sanitizer|" ] ||
+    { echo "FAIL $name: it says more than once what is left out, or not in which tree:"; cat "$work/out"; failed=1; }
 export CI=true
 look "which CI does not let pass" 1 "^FAILED: " test
 says "^FAILED: Report was left out, and libjansson-dev is a package of the list"
