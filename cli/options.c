@@ -266,7 +266,8 @@ int cli_device(const char *text, int *device)
         *device = RUNG_DEVICE_CPU;
     else if (strcmp(text, "best") == 0)
         *device = RUNG_DEVICE_BEST;
-    else if (strncmp(text, "gpu", 3) == 0 && (!text[3] || cli_is_integer(text + 3, 0, MOST_GPUS, &number)))
+    else if (strncmp(text, "gpu", 3) == 0 && strlen(text) < 8 &&
+             (!text[3] || cli_is_integer(text + 3, 0, MOST_GPUS, &number)))
         *device = (int)number;
     else
         return cli_unknown("device", text, names);
