@@ -1,7 +1,9 @@
 /* What a multi context is opened with: what the caller says comes first, then the environment, then the default. A
  * value that means nothing is refused. */
+#include "../gpu/fake_libcuda.h"
 #include "multi/multi.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+enum { GPUS = 3 };
 
 static void set(const char *name, const char *value)
 {
@@ -148,6 +152,23 @@ static void panels_of_a_gpu(void **state)
     }
 }
 
+/* As many ranks as are asked for, on the first GPUs; where nobody asks, all GPUs. */
+static void ranks_on_gpus(void **state)
+{
+    (void)state;
+    for (int ranks = 0; ranks <= GPUS + 1; ranks++) {
+        rung_multi *multi;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        config.ranks = ranks;
+        assert_int_equal(rung_multi_create(&multi, &config), ranks > GPUS ? RUNG_NO_DEVICE : RUNG_SUCCESS);
+        assert_int_equal(multi ? rung_multi_ranks(multi) : GPUS + 1, ranks ? ranks : GPUS);
+        for (int i = 0; multi && i < rung_multi_ranks(multi); i++)
+            assert_int_equal(multi->engines[i].device, i);
+        rung_multi_destroy(multi);
+    }
+}
+
 static const char *refused(void)
 {
     rung_multi *multi;
@@ -181,12 +202,17 @@ static void multicast_is_for_who_asks(void **state)
 int main(int argc, char **argv)
 {
     set("RUNG_LIBCUDA", argc > 1 ? argv[1] : NULL);
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+    fake_state_function *state;
+    *(void **)&state = library ? dlsym(library, "fake_state") : NULL;
+    if (state)
+        state()->devices = GPUS;
     set("RUNG_RANK", "0");
     set("RUNG_SIZE", "1");
     set("RUNG_NCCL", "/nowhere/libnccl.so");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_wait),   cmocka_unit_test(panels_and_waves),
-        cmocka_unit_test(what_means_nothing), cmocka_unit_test(panels_of_a_gpu),
+        cmocka_unit_test(what_means_nothing), cmocka_unit_test(panels_of_a_gpu), cmocka_unit_test(ranks_on_gpus),
         cmocka_unit_test(a_named_library),    cmocka_unit_test(multicast_is_for_who_asks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
