@@ -331,18 +331,18 @@ static void no_other_call_passes(void **state)
     }
 }
 
-/* What may keep to the calling thread: sides of 32 at most, or as much work as 2^17 elements and FMAs, where elements that
- * are only copied count as well. */
+/* What may keep to the calling thread: sides of 32 at most, or as much work as 2^17 elements and FMAs, where elements
+ * that are only copied count as well. */
 static void so_much_is_small(void **state)
 {
     (void)state;
     static const struct {
         int64_t m, n, k;
         int is_small;
-    } shapes[] = {{1, 1, 1, 1},        {32, 32, 32, 1},    {49, 49, 49, 1},    {50, 50, 50, 0},     {1, 1, 1 << 15, 1},
-                  {1, 1, 43690, 1},    {1, 1, 43691, 0},   {43690, 1, 1, 1},   {43691, 1, 1, 0},    {1, 43690, 1, 1},
-                  {1, 43691, 1, 0},    {1000, 100, 1, 0},  {300, 200, 1, 1},   {100, 1000, 1, 0},   {2, 256, 256, 0},
-                  {1, 209, 208, 1},    {256, 256, 1, 0},   {180, 2, 180, 1},   {255, 255, 1, 1},    {1 << 20, 1, 1, 0}};
+    } shapes[] = {{1, 1, 1, 1},     {32, 32, 32, 1},   {49, 49, 49, 1},  {50, 50, 50, 0},   {1, 1, 1 << 15, 1},
+                  {1, 1, 43690, 1}, {1, 1, 43691, 0},  {43690, 1, 1, 1}, {43691, 1, 1, 0},  {1, 43690, 1, 1},
+                  {1, 43691, 1, 0}, {1000, 100, 1, 0}, {300, 200, 1, 1}, {100, 1000, 1, 0}, {2, 256, 256, 0},
+                  {1, 209, 208, 1}, {256, 256, 1, 0},  {180, 2, 180, 1}, {255, 255, 1, 1},  {1 << 20, 1, 1, 0}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const rung_plain plain = {.m = shapes[i].m, .n = shapes[i].n, .k = shapes[i].k};
         if (rung_is_small_shape(&plain) != shapes[i].is_small)

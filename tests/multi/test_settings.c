@@ -210,9 +210,12 @@ int main(int argc, char **argv)
     set("RUNG_RANK", "0");
     set("RUNG_SIZE", "1");
     set("RUNG_NCCL", "/nowhere/libnccl.so");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_longest_wait),   cmocka_unit_test(panels_and_waves),
-        cmocka_unit_test(what_means_nothing), cmocka_unit_test(panels_of_a_gpu), cmocka_unit_test(ranks_on_gpus),
-        cmocka_unit_test(a_named_library),    cmocka_unit_test(multicast_is_for_who_asks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_longest_wait),
+                                       cmocka_unit_test(panels_and_waves),
+                                       cmocka_unit_test(what_means_nothing),
+                                       cmocka_unit_test(panels_of_a_gpu),
+                                       cmocka_unit_test(ranks_on_gpus),
+                                       cmocka_unit_test(a_named_library),
+                                       cmocka_unit_test(multicast_is_for_who_asks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
