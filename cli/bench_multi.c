@@ -134,9 +134,11 @@ static int wants(const session *s, const char *operands)
 
 static int read_grid(const session *s, int ranks, int *rows, int *cols)
 {
-    char rest;
-    if (sscanf(s->options->grid, "%dx%d%c", rows, cols, &rest) != 2 || *rows < 1 || *cols < 1 || *rows * *cols > ranks)
+    int64_t of_rows, of_cols;
+    if (!cli_read_pair(s->options->grid, ranks, &of_rows, &of_cols) || of_rows * of_cols > ranks)
         return cli_usage("--grid %s: expected such as 2x2, at most %d ranks", s->options->grid, ranks);
+    *rows = (int)of_rows;
+    *cols = (int)of_cols;
     return CLI_PASS;
 }
 
@@ -292,11 +294,10 @@ static int read_counts(session *s)
     if (s->count_count < 0)
         return CLI_USAGE;
     for (int i = 0; i < s->count_count; i++) {
-        char *end;
-        long count = strtol(words[i], &end, 10);
-        s->counts[i] = (int)count;
-        if (*end || count < 1 || count > MOST_RANKS)
+        int64_t count;
+        if (!cli_is_integer(words[i], 1, MOST_RANKS, &count))
             return cli_usage("--gpus %s: expected numbers of GPUs such as 4 or 1,2,4 (cpu4: CPU ranks)", text);
+        s->counts[i] = (int)count;
     }
     return s->count_count ? CLI_PASS : cli_usage("--gpus needs a number");
 }
@@ -315,20 +316,22 @@ static int check_operands(const char *text)
     return count ? CLI_PASS : cli_usage("--operands needs a word: distributed, host or parts");
 }
 
-/* The library passes over in silence what is no way of cutting k. */
-static int check_panels(const char *text)
+/* Has the library read each way of cutting k, before the first is timed: a context of one CPU costs little. */
+static int check_panels(const session *s)
 {
-    int numbers = 0, good = 1;
-    char *end;
-    for (const char *at = text; good; at = end + 1) {
-        good = strtoll(at, &end, 10) > 0;
-        numbers++;
-        if (*end != ':')
-            break;
+    const int cpu = RUNG_DEVICE_CPU;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.ranks = 1;
+    config.devices = &cpu;
+    for (int i = 0; i < s->panel_count; i++) {
+        rung_multi *multi;
+        setenv("RUNG_MULTI_PANEL", s->panels[i], 1);
+        if (rung_multi_create(&multi, &config) != RUNG_SUCCESS)
+            return cli_usage("--panels: %s", rung_last_error());
+        rung_multi_destroy(multi);
     }
-    if (good && !*end && (numbers == 1 || numbers == 3 || numbers == 5))
-        return CLI_PASS;
-    return cli_usage("--panels %s: expected a width, first:widest:last or first:widest:last:bands:chunks", text);
+    return CLI_PASS;
 }
 
 static int is_set(const char *name)
@@ -353,6 +356,16 @@ static rung_status open_owner(session *s)
     return rung_multi_create(&s->owner, &config);
 }
 
+static int refuse_idle(const session *s)
+{
+    int code = s->options->distributed
+                   ? cli_idle("bench", "gpus", "beside --distributed, which counts its ranks itself")
+                   : CLI_PASS;
+    if (code == CLI_PASS && !wants(s, "distributed"))
+        code = cli_idle("bench", wants(s, "parts") ? "block" : "block grid", "without distributed operands");
+    return code || wants(s, "host") ? code : cli_idle("bench", "memory-mib", "without host operands");
+}
+
 int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
 {
     session s = {.options = o};
@@ -361,6 +374,8 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         code = read_counts(&s);
     if (code)
         return code;
+    if (refuse_idle(&s))
+        return CLI_USAGE;
     if (o->distributed && (wants(&s, "host") || wants(&s, "parts")))
         return cli_usage("--distributed has its operands distributed: --operands host is for --gpus, and so is parts");
     if (o->distributed && o->panels)
@@ -371,16 +386,14 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         s.panel_count = cli_split(o->panels, s.panels_text, sizeof s.panels_text, s.panels, MOST_PANELS);
     if (s.panel_count < 0)
         return CLI_USAGE;
-    for (int i = 0; i < s.panel_count && code == CLI_PASS; i++)
-        code = check_panels(s.panels[i]);
-    if (code)
-        return code;
     rung_status status = open_owner(&s);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");
     int mine = rung_multi_first_rank(s.owner) == 0, rows, cols;
     if (o->grid)
         code = read_grid(&s, rung_multi_ranks(s.owner), &rows, &cols);
+    if (code == CLI_PASS)
+        code = check_panels(&s); /* the owner has been opened as the environment says */
     if (code == CLI_PASS && mine && o->output && !(s.record = lab_record_open(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS && mine)

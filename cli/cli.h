@@ -44,13 +44,14 @@ int cli_is_among(const char *const *words, int count, const char *word);
 
 /* ---- options: --name, --name value, --name=value ---- */
 /* An integer is 0 or more and at most 2^40, an amount the same but at least 1, a count (of threads, of repeats) 1 to
- * RUNG_MOST_THREADS. */
-typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_AMOUNT, CLI_COUNT, CLI_CHOICE } cli_kind;
+ * RUNG_MOST_THREADS, a real number a finite one of FP32. */
+typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_AMOUNT, CLI_COUNT, CLI_REAL, CLI_CHOICE } cli_kind;
 
 typedef struct cli_option {
     const char *name; /* without dashes; one letter: -x */
     cli_kind kind;
-    /* for flags and choices an int (a choice's position), for integers an int64_t, for texts a const char * */
+    /* for flags and choices an int (a choice's position), for integers an int64_t, for real numbers a float, for texts
+     * a const char * */
     void *value;
     const char *const *choices;
     const char *help;
@@ -62,6 +63,20 @@ typedef struct cli_option {
  * asked for and printed. */
 int cli_parse(const char *verb, const cli_option *options, int argc, char **argv, const char **words, int *count,
               int capacity);
+
+/* An option does something or is refused beside what makes it idle: of the options of the verb that were given, the
+ * first that the list "kernel pad" names, or in the second function does not name, is told. `where` ends the sentence
+ * "bench
+ * --pad does nothing ...". Return 2 then, 0 where no such option was given. */
+int cli_idle(const char *verb, const char *names, const char *where);
+int cli_idle_but(const char *verb, const char *names, const char *where);
+
+/* Reads digits, with a minus before them or without. Returns where they end; NULL: it is no number from `least` to
+ * `most`. */
+const char *cli_read_integer(const char *text, int64_t least, int64_t most, int64_t *value);
+int cli_is_integer(const char *text, int64_t least, int64_t most, int64_t *value); /* returns whether nothing follows */
+/* Reads two numbers with an 'x' between them, "2x3", from 1 on. Returns whether they are that. */
+int cli_read_pair(const char *text, int64_t most, int64_t *first, int64_t *second);
 
 extern const char *const cli_formats[]; /* table, csv, json */
 /* copy only: the rows go to -o's file alone */

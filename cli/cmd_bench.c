@@ -221,13 +221,17 @@ static int run(const options *o, int device, const lab_shapes *shapes)
         lab_place_close(&place);
         return cli_other_device("bench", kernel);
     }
+    if (!place.tools && cli_idle("bench", "graph", "on a CPU")) {
+        lab_place_close(&place);
+        return CLI_USAGE;
+    }
     lab_bench_options how = {.math = (rung_math)o->math,
                              .layout = (rung_layout)o->layout,
                              .data = (lab_data)o->data,
                              .kernel = kernel,
                              .alpha = 1.0f,
                              .pad = o->pad,
-                             .graph = o->graph && place.tools,
+                             .graph = o->graph,
                              .cold = o->cold,
                              .unverified = o->no_verify,
                              .budget_s = (double)o->budget_ms * 1e-3};
@@ -250,6 +254,17 @@ static int run(const options *o, int device, const lab_shapes *shapes)
     lab_bench_close(&bench);
     lab_place_close(&place);
     return code;
+}
+
+/* What several ranks take no notice of, and what one product on one device does not; of several ranks bench_multi.c
+ * knows more. */
+static int refuse_idle(const bench_multi_options *several)
+{
+    static const char of_one[] = "device against kernel threads layout data pad graph cold no-verify budget-ms",
+                      of_several[] = "operands grid block panels repeats memory-mib no-peer timeline";
+    return several->gpus || several->distributed
+               ? cli_idle("bench", of_one, "over several ranks: leave it out, or --gpus and --distributed")
+               : cli_idle("bench", of_several, "on one device: it is for --gpus and --distributed");
 }
 
 int cmd_bench(int argc, char **argv)
@@ -298,7 +313,9 @@ int cmd_bench(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     if (o.kernel && !rung_kernel_find(o.kernel))
         return cli_unknown_kernel(o.kernel);
-    code = cli_device(o.device, &device);
+    code = refuse_idle(&several);
+    if (!code)
+        code = cli_device(o.device, &device);
     if (!code)
         code = read_shapes(&o, words, count, &shapes);
     if (!code && (several.gpus || several.distributed)) {

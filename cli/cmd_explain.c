@@ -177,6 +177,17 @@ static int print_kernel(const options *o, const rung_kernel *kernel, const lab_s
     return code;
 }
 
+/* A chip that is named stands in for the best device; beside a device that is named too it has floors only. */
+static int refuse_idle_gpu(const options *o, const lab_shape *shape, int device)
+{
+    const char *where = device == RUNG_DEVICE_BEST  ? NULL
+                        : device == RUNG_DEVICE_CPU ? "on a CPU"
+                        : o->format != CLI_TABLE    ? "as csv or json beside --device: they hold the plan alone"
+                        : shape->batch > 1          ? "for a batch beside --device: floors are of one product"
+                                                    : NULL;
+    return where ? cli_idle("explain", "gpu", where) : CLI_PASS;
+}
+
 int cmd_explain(int argc, char **argv)
 {
     options o = {.device = "best", .chip = -1, .data = -1};
@@ -202,6 +213,13 @@ int cmd_explain(int argc, char **argv)
     if (count == 0)
         return cli_usage("explain needs a shape such as 4096x4096x4096 or 512x64x512:TN");
     const rung_kernel *kernel = rung_kernel_find(words[0]);
+    code = kernel && kernel->backend == RUNG_BACKEND_CPU
+               ? cli_idle_but("explain", "format o", "where a kernel of the CPU is explained")
+           : kernel || count > 1   ? cli_idle_but("explain", "gpu format o", "where a kernel itself is explained")
+           : o.format != CLI_TABLE ? cli_idle("explain", "data", "as csv or json, which hold the plan alone")
+                                   : CLI_PASS;
+    if (code)
+        return code;
     if (kernel || count > 1) {
         lab_shape at = {.m = 4096, .n = 4096, .k = 4096, .batch = 1};
         if (!kernel)
@@ -219,6 +237,8 @@ int cmd_explain(int argc, char **argv)
     rung_config_init(&config);
     code = cli_device(o.device, &config.device);
     if (code)
+        return code;
+    if (o.chip >= 0 && (code = refuse_idle_gpu(&o, &shape, config.device)))
         return code;
     if (o.chip >= 0 && config.device == RUNG_DEVICE_BEST && (code = stand_in(&lab_chips[o.chip], &config)))
         return code;

@@ -168,6 +168,8 @@ int cmd_fuzz(int argc, char **argv)
         return cli_usage("fuzz takes options only, not '%s'", words[0]);
     if (o.kernel && !rung_kernel_find(o.kernel))
         return cli_unknown_kernel(o.kernel);
+    if (lab_via_chooses((lab_via)o.via) && cli_idle("fuzz", "kernel", "beside --via, where the library chooses"))
+        return CLI_USAGE;
     if (o.jobs > MOST_JOBS)
         return cli_usage("--jobs %lld: at most %d", (long long)o.jobs, MOST_JOBS);
     code = cli_device(o.device, &device);

@@ -319,11 +319,12 @@ typedef struct action {
     const char *name;
     int (*run)(const learn_request *r);
     int takes_file;
+    const char *options; /* those that do something for it */
 } action;
 
 static const action actions[] = {
-    {"check", check, 1},           {"hint", hint, 0},   {"solution", solution, 0},
-    {"compare", learn_compare, 1}, {"reset", reset, 0},
+    {"check", check, 1, "watch html gpu seed format o"}, {"hint", hint, 0, ""},   {"solution", solution, 0, "now"},
+    {"compare", learn_compare, 1, "seed format o"},      {"reset", reset, 0, ""},
 };
 
 static int unknown_action(const char *word)
@@ -350,17 +351,25 @@ static const lab_exercise *exercise_of(learn_request *r, const char *word, int t
     return lab_exercise_find(r->course, name);
 }
 
+/* Refuses what does nothing for an action or a text: its own options are `options`. */
+static int refuse_idle(const char *what, const char *options)
+{
+    char where[64];
+    snprintf(where, sizeof where, "for %s", what);
+    return cli_idle_but("learn", options, where);
+}
+
 static int dispatch(learn_request *r, const char **words, int count)
 {
     if (count == 0 || (count == 1 && strcmp(words[0], "list") == 0))
-        return list_all(r);
+        return refuse_idle("the list", "format o") ? CLI_USAGE : list_all(r);
     if (strcmp(words[0], "prove") == 0)
-        return learn_prove(r, words + 1, count - 1);
+        return refuse_idle("prove", "seed format o") ? CLI_USAGE : learn_prove(r, words + 1, count - 1);
     if (strcmp(words[0], "time") == 0)
         return learn_time(r, words + 1, count - 1);
     if ((r->exercise = lab_exercise_find(r->course, words[0])))
         return count == 1
-                   ? show(r)
+                   ? (refuse_idle("an exercise's text", "") ? CLI_USAGE : show(r))
                    : cli_usage("learn does not know what to do with '%s': rung learn check %s?", words[1], words[0]);
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(words[0], actions[i].name) != 0)
@@ -372,7 +381,7 @@ static int dispatch(learn_request *r, const char **words, int count)
         r->file = count > 2 ? words[2] : NULL;
         if (!(r->exercise = exercise_of(r, words[1], actions[i].takes_file)))
             return no_exercise(r->course, words[1]);
-        return actions[i].run(r);
+        return refuse_idle(actions[i].name, actions[i].options) ? CLI_USAGE : actions[i].run(r);
     }
     return words[0][strspn(words[0], "0123456789")] ? unknown_action(words[0]) : no_exercise(r->course, words[0]);
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 
 typedef struct options {
-    const char *file, *tile, *symbol, *svg, *html, *beta, *alpha, *pictures;
+    const char *file, *tile, *symbol, *svg, *html, *pictures;
+    float alpha, beta;
     int64_t threads, shared, pad, offset, blocks, patience;
     int all, check, format;
 } options;
@@ -360,12 +361,15 @@ static int own_symbol(const options *o, const char *object, char *symbol, size_t
 static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t object_bytes, char *symbol,
                       size_t symbol_bytes)
 {
-    char rest;
-    if (o->tile && (sscanf(o->tile, "%dx%d%c", &c->bm, &c->bn, &rest) != 2 || c->bm < 1 || c->bn < 1))
+    enum { SIDE_MOST = 1 << 20 };
+    int64_t bm = 0, bn = 0;
+    if (o->tile && !cli_read_pair(o->tile, SIDE_MOST, &bm, &bn))
         return cli_usage("lens --tile: '%s' is not BMxBN, such as 32x32", o->tile);
     if (!o->tile || o->threads < 1)
         return cli_usage(
             "--file needs --tile BMxBN and --threads N: what a block of your kernel computes, and with how many");
+    c->bm = (int)bm;
+    c->bn = (int)bn;
     const char *name = strrchr(o->file, '/');
     snprintf(symbol, symbol_bytes, "%.*s", (int)strcspn(name ? name + 1 : o->file, "."), name ? name + 1 : o->file);
     rung_status status = lab_lens_compile(o->file, object, object_bytes);
@@ -397,8 +401,8 @@ static int run_one(const options *o, const char **words, int count)
     lab_lens_case c = {.m = 1024,
                        .n = 1024,
                        .k = 1024,
-                       .alpha = o->alpha ? strtof(o->alpha, NULL) : 1.0f,
-                       .beta = o->beta ? strtof(o->beta, NULL) : 0.0f,
+                       .alpha = o->alpha,
+                       .beta = o->beta,
                        .pad = o->pad,
                        .offset = o->offset,
                        .max_blocks = o->all          ? 0
@@ -415,6 +419,8 @@ static int run_one(const options *o, const char **words, int count)
         return cli_usage("--tile, --threads, --shared and --symbol describe a kernel of your own: they need --file");
     if (!o->file && !(c.kernel = rung_kernel_find(words[0])))
         return cli_unknown_kernel(words[0]);
+    if (c.kernel && c.kernel->role == RUNG_REDUCE && cli_idle("lens", "alpha beta pad", "for a sum"))
+        return CLI_USAGE;
     if (c.kernel && c.kernel->backend != RUNG_BACKEND_CUDA)
         return cli_usage(
             "%s is a CPU kernel: the lens is for GPU kernels; 'rung bench --device cpu --kernel %s' times it", name,
@@ -445,9 +451,22 @@ static int run_one(const options *o, const char **words, int count)
     return code;
 }
 
+static int refuse_idle(const options *o)
+{
+    static const char of_one[] = "file tile threads shared symbol svg html alpha beta pad offset blocks all patience";
+    int code = o->check || o->pictures ? cli_idle("lens", of_one, o->check ? "beside --check" : "beside --pictures")
+                                       : CLI_PASS;
+    if (code == CLI_PASS && o->pictures)
+        code = o->check ? cli_idle("lens", "pictures", "beside --check")
+                        : cli_idle("lens", "format o", "beside --pictures: it prints no rows");
+    if (code == CLI_PASS && o->all)
+        code = cli_idle("lens", "blocks", "beside --all");
+    return code;
+}
+
 int cmd_lens(int argc, char **argv)
 {
-    options o = {.format = CLI_TABLE};
+    options o = {.format = CLI_TABLE, .alpha = 1.0f};
     const char *words[64];
     int count = 0;
     const cli_option list[] = {
@@ -462,8 +481,8 @@ int cmd_lens(int argc, char **argv)
         {"html", CLI_TEXT, &o.html, NULL, "the source with its counts, and each access lane by lane, as one page"},
         {"pictures", CLI_TEXT, &o.pictures, NULL,
          "draw every rung of the GPU ladder (or the kernels named) into this folder"},
-        {"alpha", CLI_TEXT, &o.alpha, NULL, "default 1"},
-        {"beta", CLI_TEXT, &o.beta, NULL, "default 0"},
+        {"alpha", CLI_REAL, &o.alpha, NULL, "default 1"},
+        {"beta", CLI_REAL, &o.beta, NULL, "default 0"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to each leading dimension"},
         {"offset", CLI_INTEGER, &o.offset, NULL, "elements by which operands miss alignment"},
         {"blocks", CLI_AMOUNT, &o.blocks, NULL, "blocks to run of each kind (inside, edges, corner); default 2"},
@@ -474,6 +493,8 @@ int cmd_lens(int argc, char **argv)
     int code = cli_parse("lens", list, argc, argv, words, &count, 64);
     if (code)
         return code < 0 ? CLI_PASS : code;
+    if ((code = refuse_idle(&o)))
+        return code;
     rung_status status = lab_lens_open();
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "lens");

@@ -239,6 +239,19 @@ static int check_kinds(const char **words, int count, const profile_size *s)
     return 0;
 }
 
+static int refuse_idle(const options *o, const rung_kernel *first)
+{
+    if (o->ports)
+        return cli_idle("profile", "counters no-counters launch", "beside --ports");
+    if (o->launch)
+        return cli_idle("profile", "ladder counters no-counters format o", "beside --launch");
+    if (o->saved)
+        return cli_idle("profile", "no-counters", "beside --counters");
+    return first && first->backend == RUNG_BACKEND_CPU
+               ? cli_idle("profile", "ladder no-counters", "for a rung of the CPU")
+               : CLI_PASS;
+}
+
 int cmd_profile(int argc, char **argv)
 {
     options o = {.format = CLI_TABLE};
@@ -266,6 +279,8 @@ int cmd_profile(int argc, char **argv)
     const rung_kernel *first = count > 0 ? rung_kernel_find(words[0]) : NULL;
     if (sized < 0 && first && first->role == RUNG_REDUCE)
         size = (profile_size){.n = 1 << 20};
+    if ((code = refuse_idle(&o, first)))
+        return code;
     if (o.ports)
         return count > 0 || o.ladder ? cli_usage("--ports takes no kernel") : cli_profile_ports(o.format, o.json);
     if (o.launch)

@@ -206,6 +206,15 @@ static int program_at(const cli_option *options, int argc, char **argv)
     return argc;
 }
 
+static int refuse_idle(const run_options *o)
+{
+    const char *set = getenv("RUNG_REPORT");
+    int code = o->only == BLAS_ONLY ? cli_idle("run", "math time compare", "beside --only blas") : CLI_PASS;
+    return code || o->report || o->report_file || (set && *set)
+               ? code
+               : cli_idle("run", "time compare", "without --report or --report-file");
+}
+
 int cmd_run(int argc, char **argv)
 {
     run_options o = {.math = UNSAID, .only = BOTH};
@@ -231,7 +240,9 @@ int cmd_run(int argc, char **argv)
         return cli_usage("the program goes behind --: rung run -- %s ...", argv[program]);
     if (split + 1 >= argc)
         return cli_usage("no program to run: rung run [options] -- PROGRAM [arguments]");
-    code = set_up(&o);
+    code = refuse_idle(&o);
+    if (!code)
+        code = set_up(&o);
     if (code)
         return code;
     if (o.report || o.report_file)

@@ -199,6 +199,8 @@ int cmd_tune(int argc, char **argv)
     if (code)
         return code < 0 ? CLI_PASS : code;
     cli_command(o.command, sizeof o.command, argc, argv);
+    if (o.times && cli_idle("tune", "format o", "beside --times, which prints no rows"))
+        return CLI_USAGE;
     code = cli_device(o.device, &device);
     if (!code)
         code = cli_shapes(o.shapes, words, count, &shapes);

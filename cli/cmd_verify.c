@@ -382,6 +382,22 @@ static int read_cases(const char *text, lab_cases *cases)
     return cases->count ? CLI_PASS : cli_usage("no case is named");
 }
 
+static int refuse_idle(const options *o)
+{
+    int code = CLI_PASS;
+    if (o->bits)
+        code = cli_idle_but("verify", "bits device threads workspace-mb", "beside --bits");
+    else if (o->wrong_calls)
+        code = cli_idle_but("verify", "wrong-calls device threads verbose format o", "beside --wrong-calls");
+    else if (o->cases)
+        code = cli_idle("verify", "quick pairs huge", "beside --case");
+    else if (o->via != LAB_DIRECT)
+        code = cli_idle("verify", "huge", "beside --via, which has its own cases");
+    if (code == CLI_PASS && lab_via_chooses((lab_via)o->via))
+        code = cli_idle("verify", "kernel", "beside --via, where the library chooses");
+    return code;
+}
+
 int cmd_verify(int argc, char **argv)
 {
     options o = {.device = "best", .math = -1, .format = CLI_TABLE};
@@ -419,7 +435,9 @@ int cmd_verify(int argc, char **argv)
     if (o.cases && (code = read_cases(o.cases, &only)))
         return code;
     o.only = &only;
-    code = check_names(o.kernels);
+    code = refuse_idle(&o);
+    if (code == CLI_PASS)
+        code = check_names(o.kernels);
     if (code == CLI_PASS)
         code = cli_device(o.device, &device);
     return code ? code : run(&o, device);

@@ -5,6 +5,8 @@
 #include "lab/record.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@ static const char *value_word(const cli_option *option)
     case CLI_INTEGER:
     case CLI_AMOUNT:
     case CLI_COUNT: return " N";
+    case CLI_REAL: return " X";
     case CLI_CHOICE: return " NAME";
     default: return "";
     }
@@ -89,15 +92,48 @@ static int unknown_word(const char *verb, const cli_option *options, const char 
     return cli_usage("%s does not know what to do with '%s'; 'rung help %s' tells its usage", verb, word, verb);
 }
 
+const char *cli_read_integer(const char *text, int64_t least, int64_t most, int64_t *value)
+{
+    char *end = NULL;
+    int digit = isdigit((unsigned char)text[text[0] == '-']); /* strtoll() takes blanks and a plus, too */
+    long long read = digit ? strtoll(text, &end, 10) : 0; /* what is too large becomes the largest, which is no size */
+    if (!digit || read < least || read > most)
+        return NULL;
+    *value = read;
+    return end;
+}
+
+int cli_is_integer(const char *text, int64_t least, int64_t most, int64_t *value)
+{
+    const char *end = cli_read_integer(text, least, most, value);
+    return end && !*end;
+}
+
+int cli_read_pair(const char *text, int64_t most, int64_t *first, int64_t *second)
+{
+    const char *end = cli_read_integer(text, 1, most, first);
+    return end && *end == 'x' && cli_is_integer(end + 1, 1, most, second);
+}
+
 static int set_number(const char *verb, const cli_option *option, const char *text)
 {
-    const long long least = option->kind != CLI_INTEGER,
-                    most = option->kind == CLI_COUNT ? RUNG_MOST_THREADS : 1LL << 40;
+    const int64_t least = option->kind != CLI_INTEGER,
+                  most = option->kind == CLI_COUNT ? RUNG_MOST_THREADS : (int64_t)1 << 40;
+    if (!cli_is_integer(text, least, most, option->value))
+        return cli_usage("%s --%s: '%s' is not a number from %lld to %lld", verb, option->name, text, (long long)least,
+                         (long long)most);
+    return 0;
+}
+
+static int set_real(const char *verb, const cli_option *option, const char *text)
+{
     char *end;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end || value < least || value > most)
-        return cli_usage("%s --%s: '%s' is not a number from %lld to %lld", verb, option->name, text, least, most);
-    *(int64_t *)option->value = value;
+    errno = 0;
+    float value = strtof(text, &end);
+    int is_number = end != text && !*end && !isspace((unsigned char)text[0]);
+    if (!is_number || !isfinite(value) || (errno == ERANGE && value == 0.0f))
+        return cli_usage("%s --%s: '%s' is not a number that FP32 has", verb, option->name, text);
+    *(float *)option->value = value;
     return 0;
 }
 
@@ -105,6 +141,8 @@ static int set_value(const char *verb, const cli_option *option, const char *tex
 {
     if (option->kind == CLI_TEXT) {
         *(const char **)option->value = text;
+    } else if (option->kind == CLI_REAL) {
+        return set_real(verb, option, text);
     } else if (option->kind != CLI_CHOICE) {
         return set_number(verb, option, text);
     } else {
@@ -119,6 +157,48 @@ static int set_value(const char *verb, const cli_option *option, const char *tex
     return 0;
 }
 
+enum { MOST_GIVEN = 48 }; /* more than a verb has */
+
+static const char *given[MOST_GIVEN];
+static int given_count;
+
+static void note_given(const char *name)
+{
+    for (int i = 0; i < given_count; i++)
+        if (strcmp(given[i], name) == 0)
+            return;
+    if (given_count < MOST_GIVEN)
+        given[given_count++] = name;
+}
+
+/* Returns whether a list, "one two three", has the word. */
+static int lists(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return 1;
+    return 0;
+}
+
+static int refuse_given(const char *verb, const char *names, int refused, const char *where)
+{
+    for (int i = 0; i < given_count; i++)
+        if (lists(names, given[i]) == refused)
+            return cli_usage("%s %s%s does nothing %s", verb, given[i][1] ? "--" : "-", given[i], where);
+    return CLI_PASS;
+}
+
+int cli_idle(const char *verb, const char *names, const char *where)
+{
+    return refuse_given(verb, names, 1, where);
+}
+
+int cli_idle_but(const char *verb, const char *names, const char *where)
+{
+    return refuse_given(verb, names, 0, where);
+}
+
 /* Sets one option from argv[*i] and, where it takes a value of its own word, argv[*i + 1]. */
 static int take_option(const char *verb, const cli_option *options, int argc, char **argv, int *i)
 {
@@ -131,6 +211,7 @@ static int take_option(const char *verb, const cli_option *options, int argc, ch
         option = find_option(copies, name, length);
     if (!option)
         return unknown_option(verb, options, word);
+    note_given(option->name);
     if (option->kind == CLI_FLAG) {
         if (equals)
             return cli_usage("%s --%s takes no value", verb, option->name);
@@ -151,6 +232,7 @@ int cli_parse(const char *verb, const cli_option *options, int argc, char **argv
               int capacity)
 {
     int found = 0;
+    given_count = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help(verb, options);
@@ -178,14 +260,15 @@ int cli_parse(const char *verb, const cli_option *options, int argc, char **argv
 int cli_device(const char *text, int *device)
 {
     static const char *const names[] = {"cpu", "gpu", "best", NULL};
-    char *end;
+    enum { MOST_GPUS = 9999 };
+    int64_t number = 0;
     if (strcmp(text, "cpu") == 0)
         *device = RUNG_DEVICE_CPU;
     else if (strcmp(text, "best") == 0)
         *device = RUNG_DEVICE_BEST;
-    else if (strncmp(text, "gpu", 3) == 0 && strlen(text) < 8 && (*device = (int)strtol(text + 3, &end, 10)) >= 0 &&
-             *end == 0)
-        return 0;
+    else if (strncmp(text, "gpu", 3) == 0 && strlen(text) < 8 &&
+             (!text[3] || cli_is_integer(text + 3, 0, MOST_GPUS, &number)))
+        *device = (int)number;
     else
         return cli_unknown("device", text, names);
     return 0;
@@ -193,13 +276,12 @@ int cli_device(const char *text, int *device)
 
 int cli_length(const char *verb, const char *word, int64_t *n)
 {
-    char *end;
-    *n = strtoll(word, &end, 10);
-    if (*n == 2 && *end == '^' && isdigit((unsigned char)end[1])) {
-        long power = strtol(end + 1, &end, 10);
-        *n = power >= 0 && power <= 48 ? (int64_t)1 << power : 0;
-    }
-    if (*end || *n < 1 || *n > (int64_t)1 << 48)
+    enum { MOST_BITS = 48 };
+    int64_t power;
+    const char *end = cli_read_integer(word, 1, (int64_t)1 << MOST_BITS, n);
+    if (end && *n == 2 && *end == '^' && (end = cli_read_integer(end + 1, 0, MOST_BITS, &power)))
+        *n = (int64_t)1 << power;
+    if (!end || *end)
         return cli_usage("%s: '%s' is not a length such as 1000000 or 2^20, at most 2^48", verb, word);
     return 0;
 }

@@ -48,6 +48,7 @@ typedef struct lab_verifier {
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor);
 rung_status lab_verifier_set_via(lab_verifier *v, lab_via via);
 rung_status lab_run_via(lab_verifier *v, rung_plan *plan, const rung_gemm *gemm); /* once, by that way */
+int lab_via_chooses(lab_via via); /* whether the library chooses the kernel there, whatever plan there is */
 const char *lab_via_refuses(lab_via via, const lab_case *c); /* why this way has no such call; NULL: it has */
 void lab_verifier_close(lab_verifier *v);
 

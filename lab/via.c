@@ -56,6 +56,11 @@ static rung_status run_from_host(lab_verifier *v, rung_plan *plan, const rung_ge
     return status;
 }
 
+int lab_via_chooses(lab_via via)
+{
+    return via == LAB_BLAS || via == LAB_CUBLAS || via == LAB_RANKS;
+}
+
 const char *lab_via_refuses(lab_via via, const lab_case *c)
 {
     int columns = c->layout == RUNG_COL_MAJOR;

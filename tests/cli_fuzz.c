@@ -437,6 +437,33 @@ static int is_wrong_when_full(int count, char **list)
     return 1;
 }
 
+/* Words that are no number of the kind that an option takes must be refused as a wrong call: some for each option,
+ * others for the next one. Returns how many lists. */
+static int try_no_numbers(unsigned verb, const char *name, int is_real, int *failed, int codes[3])
+{
+    static const char *const none[] = {"",    "x",   "1x", "1 ",  " 1",  "1,5",
+                                       "-",   "--1", "1e", "nan", "inf", "99999999999999999999999999999999999999999",
+                                       "1e3", "+1",  "-1", "2^4", "1.5", "0x10"};
+    enum { OF_BOTH = 12, OF_INTEGERS = sizeof none / sizeof *none, AT_ONCE = 4 };
+    static int next;
+    for (int i = 0; i < AT_ONCE; i++, next++) {
+        char word[128], *list[MOST + 8];
+        int count = begin(list, verb), code;
+        snprintf(word, sizeof word, "%s=%s", name, none[next % (is_real ? OF_BOTH : OF_INTEGERS)]);
+        list[count++] = word;
+        count = end(list, count);
+        code = run_in_child(count, list, "output");
+        if (WIFEXITED(code) && WEXITSTATUS(code) == 2) {
+            codes[2]++;
+            continue;
+        }
+        ++*failed;
+        printf("this is taken for a number:");
+        print(list);
+    }
+    return AT_ONCE;
+}
+
 /* Tries the option of a line of help, such as "  -o, --output TEXT  append ...": with some words of the kind that it
  * takes, or where it takes a name with the first words of what the line says. */
 static int try_option(unsigned verb, char *line, int *failed, int codes[3])
@@ -446,7 +473,8 @@ static int try_option(unsigned verb, char *line, int *failed, int codes[3])
     int values = 3;
     if (!at || sscanf(at, "%63s %63s", name, kind) != 2)
         return 0;
-    if (strcmp(kind, "N") == 0)
+    int is_number = strcmp(kind, "N") == 0 || strcmp(kind, "X") == 0;
+    if (is_number)
         strcpy(text[0], "0"), strcpy(text[1], "1"), values = 2;
     else if (strcmp(kind, "NAME") == 0)
         values = sscanf(at, "%*s %*s %15[a-z0-9]%*[^a-z]%15[a-z0-9]%*[^a-z]%15[a-z0-9]", text[0], text[1], text[2]);
@@ -459,7 +487,7 @@ static int try_option(unsigned verb, char *line, int *failed, int codes[3])
         count = end(list, count);
         *failed += is_wrong(count, list, codes) || (i == 0 && is_wrong_when_full(count, list));
     }
-    return values > 0 ? values : 0;
+    return (values > 0 ? values : 0) + (is_number ? try_no_numbers(verb, name, kind[0] == 'X', failed, codes) : 0);
 }
 
 static int every_option(int *failed, int codes[3])

@@ -162,12 +162,26 @@ static void no_number_is_empty_or_null(void **state)
     }
 }
 
+/* A column is as wide as its title at least, in characters, and has one character where it has neither. */
+static void columns_have_room_for_their_titles(void **state)
+{
+    (void)state;
+    static const cli_column titled[] = {{"a", "a long title", 3, -1}, {"b", "x", 9, 2}, {"c", "\xc2\xb5s", 1, 1},
+                                        {"d", "same", 4, 0},          {"e", "", 0, -1}, {0}};
+    static const int widths[] = {12, 9, 2, 4, 1};
+    cli_table table;
+    cli_table_begin(&table, CLI_CSV, titled);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(table.width[i], widths[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(csv_is_read_back),
         cmocka_unit_test(json_is_read_back),
         cmocka_unit_test(no_number_is_empty_or_null),
+        cmocka_unit_test(columns_have_room_for_their_titles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,13 +175,38 @@ static void floors_are_of_their_arithmetic(void **state)
     }
 }
 
+/* How many blocks of a kernel a multiprocessor holds, and what limits them: warps count whole. */
+static void blocks_of_a_multiprocessor(void **state)
+{
+    (void)state;
+    static const struct {
+        int threads, registers, shared_bytes, by_registers, by_threads, by_shared, blocks, percent;
+        const char *limiter;
+    } rows[] = {{32, 16, 0, 128, 64, 228, 32, 50, "blocks"},       {33, 16, 0, 64, 32, 228, 32, 100, "threads"},
+                {64, 16, 0, 64, 32, 228, 32, 100, "threads"},      {257, 40, 0, 5, 7, 228, 5, 70, "registers"},
+                {1000, 32, 0, 2, 2, 228, 2, 100, "registers"},     {96, 255, 0, 2, 21, 228, 2, 9, "registers"},
+                {256, 32, 99000, 8, 8, 2, 2, 25, "shared memory"}, {1024, 8, 0, 8, 2, 228, 2, 100, "threads"}};
+    const given g = usual();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const lab_resources r = {.registers = rows[i].registers};
+        lab_occupancy o;
+        lab_occupancy_of(&g.chip, &r, rows[i].threads, rows[i].shared_bytes, &o);
+        if (o.by_registers != rows[i].by_registers || o.by_threads != rows[i].by_threads ||
+            o.by_shared != rows[i].by_shared || o.blocks != rows[i].blocks || o.percent != rows[i].percent ||
+            strcmp(o.limiter, rows[i].limiter) != 0)
+            fail_msg("%d threads of %d registers: %d by registers, %d by threads, %d by shared memory; %d blocks, %d "
+                     "%%, by %s",
+                     rows[i].threads, rows[i].registers, o.by_registers, o.by_threads, o.by_shared, o.blocks, o.percent,
+                     o.limiter);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_number_counts),
-        cmocka_unit_test(each_part_can_be_the_limit),
-        cmocka_unit_test(rounds_are_whole),
-        cmocka_unit_test(floors_are_of_their_arithmetic),
+        cmocka_unit_test(each_number_counts),         cmocka_unit_test(each_part_can_be_the_limit),
+        cmocka_unit_test(rounds_are_whole),           cmocka_unit_test(floors_are_of_their_arithmetic),
+        cmocka_unit_test(blocks_of_a_multiprocessor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * the call before it: the same call on other operands, and no other. */
 #include "core/again.h"
 #include "core/overlap.h"
+#include "core/plain.h"
 #include "core/validate.h"
 
 #include <math.h>
@@ -330,6 +331,26 @@ static void no_other_call_passes(void **state)
     }
 }
 
+/* What may keep to the calling thread: sides of 32 at most, or as much work as 2^17 elements and FMAs, where elements
+ * that are only copied count as well. */
+static void so_much_is_small(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n, k;
+        int is_small;
+    } shapes[] = {{1, 1, 1, 1},     {32, 32, 32, 1},   {49, 49, 49, 1},  {50, 50, 50, 0},   {1, 1, 1 << 15, 1},
+                  {1, 1, 43690, 1}, {1, 1, 43691, 0},  {43690, 1, 1, 1}, {43691, 1, 1, 0},  {1, 43690, 1, 1},
+                  {1, 43691, 1, 0}, {1000, 100, 1, 0}, {300, 200, 1, 1}, {100, 1000, 1, 0}, {2, 256, 256, 0},
+                  {1, 209, 208, 1}, {256, 256, 1, 0},  {180, 2, 180, 1}, {255, 255, 1, 1},  {1 << 20, 1, 1, 0}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const rung_plain plain = {.m = shapes[i].m, .n = shapes[i].n, .k = shapes[i].k};
+        if (rung_is_small_shape(&plain) != shapes[i].is_small)
+            fail_msg("%lld x %lld x %lld is %ssmall", (long long)shapes[i].m, (long long)shapes[i].n,
+                     (long long)shapes[i].k, shapes[i].is_small ? "not " : "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +360,7 @@ int main(void)
         cmocka_unit_test(alignment_is_that_of_every_line),
         cmocka_unit_test(scalars_and_ends_are_the_calls),
         cmocka_unit_test(strides_of_a_single_product_mean_nothing),
+        cmocka_unit_test(so_much_is_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

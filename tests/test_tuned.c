@@ -328,6 +328,10 @@ static void what_was_there_stays(void **state)
     assert_string_equal(rung_last_error(), "no memory for another tuned shape");
     fails_realloc = 0;
     assert_int_equal(t.count, 64);
+    for (int i = 0; i < t.count; i++) { /* and each of them can be read */
+        p = problem_at(i);
+        assert_non_null(rung_tuned_find(&t, &p));
+    }
     rung_tuned_free(&t);
 }
 

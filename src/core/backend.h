@@ -45,6 +45,12 @@ static inline int64_t rung_choice_workspace_bytes(const rung_choice *choice)
 /* Writes the phrase, where somebody wants it: writing it takes longer than the estimate. */
 void rung_note(rung_choice *choice, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Returns the end of a word of which there are so many. */
+static inline const char *rung_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* What a backend keeps of a run for the next one of the same choice and problem, of which only a, b and c are others
  * (core/again.h). */
 typedef struct rung_rerun {

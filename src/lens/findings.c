@@ -31,11 +31,10 @@ static void leave_out(rung_lens_fault fault, uintptr_t pc)
         if (more[i].fault == fault && more[i].pc == pc)
             return;
     if (left_out == room) {
-        place *grown = realloc(more, (size_t)(2 * room + 64) * sizeof *grown);
-        if (!grown)
-            return;
-        more = grown;
         room = 2 * room + 64;
+        more = realloc(more, (size_t)room * sizeof *more);
+        if (!more)
+            abort(); /* else a launch would seem better than it is */
     }
     more[left_out++] = (place){.fault = fault, .pc = pc};
 }
@@ -65,13 +64,12 @@ void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...)
 
 void lens_findings_end(rung_lens_launch *launch, uintptr_t **pcs)
 {
-    launch->finding_count = 0;
     launch->findings_left_out = left_out;
     rung_lens_finding *copy = malloc((size_t)(count + 1) * sizeof *copy);
     *pcs = malloc((size_t)(count + 1) * sizeof **pcs);
     launch->findings = copy;
     if (!copy || !*pcs)
-        return;
+        abort();
     memcpy(copy, found, (size_t)count * sizeof *copy);
     memcpy(*pcs, found_pcs, (size_t)count * sizeof **pcs);
     launch->finding_count = count;

@@ -26,29 +26,80 @@ void rung_multi_config_init(rung_multi_config *config)
     config->device = RUNG_DEVICE_BEST;
 }
 
-static double positive_from_environment(const char *name, double otherwise)
+/* Where the variable is not set, or empty, the value stays. */
+static rung_status positive_from_environment(const char *name, double *value)
 {
     const char *text = getenv(name);
-    double value = text ? strtod(text, NULL) : 0.0;
-    return value > 0.0 && value < 1e9 ? value : otherwise;
+    char *end;
+    double said = text && *text ? strtod(text, &end) : *value;
+    if (text && *text && (*end || !(said > 0.0 && said < 1e9)))
+        return rung_fail(RUNG_INVALID_ARGUMENT, "%s is '%s': set it to a number above 0 and below 1e9, or unset it",
+                         name, text);
+    *value = said;
+    return RUNG_SUCCESS;
 }
 
-/* Reads RUNG_MULTI_PANEL: "width", or "first:widest:last", or "first:widest:last:bands:chunks". */
+/* Reads numbers from 1 to `most` with a ':' between them. Returns how many; 0: there is something else, too. */
+static int read_numbers(const char *text, int64_t most, int64_t *numbers, int room)
+{
+    int count = 0;
+    for (char *end; count < room && *text >= '0' && *text <= '9'; text = end + 1) {
+        numbers[count] = strtoll(text, &end, 10);
+        if (numbers[count] < 1 || numbers[count] > most)
+            return 0;
+        count++;
+        if (!*end)
+            return count;
+        if (*end != ':')
+            return 0;
+    }
+    return 0;
+}
+
+/* Reads RUNG_MULTI_PANEL: "width", or "first:widest:last", or "first:widest:last:bands:chunks". What it does not say is
+ * 0. */
+static rung_status read_panels(multi_panels *panels)
+{
+    enum { MOST = 1 << 30 };
+    const char *text = getenv("RUNG_MULTI_PANEL");
+    int64_t x[5] = {0};
+    int count = text ? read_numbers(text, MOST, x, 5) : 0;
+    if (text && *text && count != 1 && count != 3 && count != 5)
+        return rung_fail(RUNG_INVALID_ARGUMENT,
+                         "RUNG_MULTI_PANEL is '%s': expected a width, first:widest:last or "
+                         "first:widest:last:bands:chunks, numbers from 1 to %d",
+                         text, MOST);
+    *panels = (multi_panels){x[0], x[count == 1 ? 0 : 1], x[count == 1 ? 0 : 2], (int)x[3], (int)x[4]};
+    return RUNG_SUCCESS;
+}
+
+/* What the environment says comes before any other rank or device is asked. */
+static rung_status read_settings(rung_multi *multi)
+{
+    multi->timeout_s = multi->config.timeout_s;
+    if (multi->timeout_s == 0.0) {
+        multi->timeout_s = 60.0;
+        RUNG_TRY(positive_from_environment("RUNG_TIMEOUT_S", &multi->timeout_s));
+    }
+    double wave = GPU_WAVE;
+    RUNG_TRY(positive_from_environment("RUNG_MULTI_WAVE", &wave)); /* tests set small ones */
+    multi->wave_elements = (int64_t)wave;
+    return read_panels(&multi->panels);
+}
+
+/* Fills in what the environment has not said. */
 static void choose_panels(rung_multi *multi, int gpu)
 {
-    const char *text = getenv("RUNG_MULTI_PANEL");
-    long long first, widest, last;
-    int bands, chunks;
-    int read = text ? sscanf(text, "%lld:%lld:%lld:%d:%d", &first, &widest, &last, &bands, &chunks) : 0;
-    multi->panels = !gpu ? cpu_panels : multi->config.math == RUNG_STRICT ? strict_panels : tensor_panels;
-    if (read == 1)
-        widest = last = first;
-    if (read != 5) {
-        bands = multi->panels.bands;
-        chunks = multi->panels.chunks;
+    const multi_panels *usual = !gpu                                ? &cpu_panels
+                                : multi->config.math == RUNG_STRICT ? &strict_panels
+                                                                    : &tensor_panels;
+    multi_panels *panels = &multi->panels;
+    if (!panels->first)
+        *panels = *usual;
+    if (!panels->bands) {
+        panels->bands = usual->bands;
+        panels->chunks = usual->chunks;
     }
-    if ((read == 1 || read == 3 || read == 5) && first > 0 && widest > 0 && last > 0 && bands > 0 && chunks > 0)
-        multi->panels = (multi_panels){first, widest, last, bands, chunks};
 }
 
 static rung_status check_config(const rung_multi_config *c)
@@ -328,9 +379,9 @@ rung_status rung_multi_create(rung_multi **out, const rung_multi_config *given)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a multi context");
     }
     multi->config = config;
-    multi->timeout_s = config.timeout_s > 0.0 ? config.timeout_s : positive_from_environment("RUNG_TIMEOUT_S", 60.0);
-    multi->wave_elements = (int64_t)positive_from_environment("RUNG_MULTI_WAVE", GPU_WAVE); /* tests set small ones */
-    rung_status status = config.transport == RUNG_TRANSPORT_LOCAL ? open_local(multi) : open_processes(multi);
+    rung_status status = read_settings(multi);
+    if (status == RUNG_SUCCESS)
+        status = config.transport == RUNG_TRANSPORT_LOCAL ? open_local(multi) : open_processes(multi);
     multi->config.devices = NULL; /* the array is the caller's */
     if (status != RUNG_SUCCESS) {
         char why[512];

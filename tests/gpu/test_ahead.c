@@ -167,6 +167,27 @@ static int fork_meanwhile(fake *gpu, int device)
     return ended && code == 0 ? 0 : failed("a forked process does not end as it should");
 }
 
+/* What cannot be loaded, as where no memory is left, is where the thread stops: it asks for nothing else. */
+static int stops_at_a_failure(fake *gpu, int device)
+{
+    int loaded, tries = 0;
+    while (threads_now() > MOST_LEFT) /* another GPU's is still at it */
+        wait_ms(20);
+    __atomic_store_n(&gpu->hold, 1, __ATOMIC_RELEASE);
+    if (multiply(gpu, device, 0, &loaded))
+        return 1;
+    gpu->log[0] = 0;
+    gpu->fail_result = 2; /* no memory, for each file but the one that the thread is at */
+    gpu->fail_name = "cuLibraryLoadData";
+    __atomic_store_n(&gpu->hold, 0, __ATOMIC_RELEASE);
+    while (threads_now() > MOST_LEFT)
+        wait_ms(20);
+    gpu->fail_name = NULL;
+    for (const char *at = gpu->log; (at = strstr(at, "cuLibraryLoadData ")); at++)
+        tries++;
+    return tries == 1 ? 0 : failed("the thread goes on after a failure, or has met none");
+}
+
 /* ---- a process of its own, which ends while a thread loads: it waits for the thread before libcuda is taken down ----
  */
 
@@ -220,7 +241,7 @@ int main(int count, char **words)
     if (!state)
         return failed(words[1]);
     fake *gpu = state();
-    gpu->arch = 90, gpu->devices = 5, gpu->idle = 1, gpu->eager = ~0u;
+    gpu->arch = 90, gpu->devices = 6, gpu->idle = 1, gpu->eager = ~0u;
     if (count > 2 && strcmp(words[2], "end") == 0)
         return end_while_loading(gpu);
     if (count > 2) { /* "alone": one product and the end, where few_threads.sh lets no thread begin */
@@ -235,7 +256,8 @@ int main(int count, char **words)
     gpu->memory_left = (int64_t)8 << 30;
     if (multiply(gpu, 1, first + LISTED, &second))
         return 1;
-    if (multiply_meanwhile(gpu, 2, 1) || multiply_meanwhile(gpu, 3, 0) || fork_meanwhile(gpu, 4))
+    if (multiply_meanwhile(gpu, 2, 1) || multiply_meanwhile(gpu, 3, 0) || fork_meanwhile(gpu, 4) ||
+        stops_at_a_failure(gpu, 5))
         return 1;
     const int faults = gpu->faults;
     printf("%d kernel files loaded where there is little room, %d more elsewhere, %d faults\n", first, second - first,

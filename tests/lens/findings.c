@@ -1,11 +1,15 @@
 /* What the lens keeps of what it finds, and how it names it: each place and kind once, block and thread also in a
  * cluster, where the threads of all its blocks are counted together; what is too much is counted, each place and kind
- * once. */
+ * once. Without memory the program ends: a launch must not seem better than it is. */
 #include "lens.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int asked, wrong;
 
@@ -56,11 +60,51 @@ static const char *told(unsigned cluster, int thread, int line)
     return text;
 }
 
+static int without_memory;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+    return without_memory ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return without_memory ? NULL : __real_realloc(memory, bytes);
+}
+
+/* Returns the signal by which a launch ends that finds something at so many places and has no memory to keep it. */
+static int ends_without_memory(int places)
+{
+    int state;
+    pid_t child = fork();
+    if (child == 0) {
+        rung_lens_launch launch;
+        uintptr_t *pcs;
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        lens_findings_begin();
+        without_memory = 1;
+        for (int i = 0; i < places; i++)
+            lens_find(RUNG_LENS_RACE, (uintptr_t)i, "somewhere");
+        if (places <= LENS_MOST_FINDINGS)
+            lens_findings_end(&launch, &pcs);
+        _exit(0);
+    }
+    waitpid(child, &state, 0);
+    return WIFSIGNALED(state) ? WTERMSIG(state) : 0;
+}
+
 int main(void)
 {
     rung_lens_launch launch;
     uintptr_t *pcs;
     char text[128];
+    expect_number("without memory for one beyond", ends_without_memory(LENS_MOST_FINDINGS + 1), SIGABRT);
+    expect_number("without memory for those kept", ends_without_memory(1), SIGABRT);
     lens_now.index[0] = 4, lens_now.index[1] = 2, lens_now.index[2] = 7;
     expect("alone", told(1, 63, 12), "1: block (4,2,7), thread 63, kernel.cu line 12: reads what nobody wrote");
     expect("no line", told(1, 0, 0), "1: block (4,2,7), thread 0: reads what nobody wrote");

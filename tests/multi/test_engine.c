@@ -348,7 +348,7 @@ static void copies_are_what_was_asked_for(void **state)
         const multi_lane lane = (multi_lane)below(MULTI_LANES);
         const int flat = c.lines == 1 || (c.from_ld == c.length && c.to_ld == c.length);
         memset(&moved, 0, sizeof moved);
-        current = below(2) ? own : NULL;
+        current = (CUcontext[]){own, others, NULL}[below(3)];
         const CUcontext before = current;
         assert_int_equal(first.ops->copy(&first, lane, &c, from_other ? &second : NULL), RUNG_SUCCESS);
         assert_true(current == before && depth == 0);

@@ -1,13 +1,18 @@
-/* What a multi context is opened with: what the caller says comes first, then the environment, then the default; what
- * means nothing counts as not set. */
+/* What a multi context is opened with: what the caller says comes first, then the environment, then the default. A
+ * value that means nothing is refused. */
+#include "../gpu/fake_libcuda.h"
 #include "multi/multi.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+enum { GPUS = 3 };
 
 static void set(const char *name, const char *value)
 {
@@ -37,8 +42,7 @@ static void the_longest_wait(void **state)
         double said;
         const char *environment;
         double is;
-    } rows[] = {{0.0, NULL, 60.0},   {0.0, "", 60.0},  {0.0, "2.5", 2.5}, {0.0, "0", 60.0}, {0.0, "-3", 60.0},
-                {0.0, "1e10", 60.0}, {0.0, "x", 60.0}, {7.0, NULL, 7.0},  {7.0, "2.5", 7.0}};
+    } rows[] = {{0.0, NULL, 60.0}, {0.0, "", 60.0}, {0.0, "2.5", 2.5}, {7.0, NULL, 7.0}, {7.0, "2.5", 7.0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         set("RUNG_TIMEOUT_S", rows[i].environment);
         rung_multi *multi = opened(rows[i].said);
@@ -60,13 +64,7 @@ static void panels_and_waves(void **state)
                 {"", {512, 512, 512, 1, 1}},
                 {"96", {96, 96, 96, 1, 1}},
                 {"64:200:96", {64, 200, 96, 1, 1}},
-                {"64:200:96:4:2", {64, 200, 96, 4, 2}},
-                {"64:200", {512, 512, 512, 1, 1}},
-                {"64:200:96:4", {512, 512, 512, 1, 1}},
-                {"0", {512, 512, 512, 1, 1}},
-                {"64:0:96", {512, 512, 512, 1, 1}},
-                {"64:200:96:0:2", {512, 512, 512, 1, 1}},
-                {"64:200:96:4:-1", {512, 512, 512, 1, 1}}};
+                {"64:200:96:4:2", {64, 200, 96, 4, 2}}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         set("RUNG_MULTI_PANEL", rows[i].panels);
         rung_multi *multi = opened(0.0);
@@ -81,7 +79,7 @@ static void panels_and_waves(void **state)
     static const struct {
         const char *wave;
         int64_t is;
-    } waves[] = {{NULL, 1 << 22}, {"5000", 5000}, {"0", 1 << 22}, {"-1", 1 << 22}};
+    } waves[] = {{NULL, 1 << 22}, {"", 1 << 22}, {"5000", 5000}};
     for (size_t i = 0; i < sizeof waves / sizeof *waves; i++) {
         set("RUNG_MULTI_WAVE", waves[i].wave);
         rung_multi *multi = opened(0.0);
@@ -89,6 +87,48 @@ static void panels_and_waves(void **state)
         rung_multi_destroy(multi);
     }
     unsetenv("RUNG_MULTI_WAVE");
+}
+
+/* Nothing of these is passed over: who sets a variable would believe that it counts. */
+static void what_means_nothing(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"RUNG_TIMEOUT_S", "RUNG_MULTI_WAVE", "RUNG_MULTI_PANEL"},
+                             *const wrong[] = {"0", "-3", "x", "5x", "nan", "1e10", "99999999999999999999"},
+                             *const panels[] = {"64:200",
+                                                "64:200:96:4",
+                                                "64:0:96",
+                                                "64:200:96:0:2",
+                                                "64:200:96:4:-1",
+                                                "64:200:96:4:2:1",
+                                                "8x",
+                                                "8:",
+                                                " 8",
+                                                "+8",
+                                                "8:16:8:2:x",
+                                                "1073741825",
+                                                "wide",
+                                                "8:4294967304:8",
+                                                "8:16:8:1:4294967297"};
+    static const char *const why[] = {"': set it to a number above 0 and below 1e9, or unset it",
+                                      "': expected a width, first:widest:last or first:widest:last:bands:chunks, "
+                                      "numbers from 1 to 1073741824"};
+    for (size_t name = 0; name < 3; name++) {
+        size_t count = name < 2 ? sizeof wrong / sizeof *wrong : sizeof panels / sizeof *panels;
+        for (size_t i = 0; i < count; i++) {
+            const char *text = name < 2 ? wrong[i] : panels[i];
+            char sentence[256];
+            rung_multi *multi;
+            rung_multi_config config;
+            rung_multi_config_init(&config);
+            set(names[name], text);
+            assert_int_equal(rung_multi_create(&multi, &config), RUNG_INVALID_ARGUMENT);
+            assert_null(multi);
+            snprintf(sentence, sizeof sentence, "%s is '%s%s", names[name], text, why[name / 2]);
+            assert_string_equal(rung_last_error(), sentence);
+        }
+        unsetenv(names[name]);
+    }
 }
 
 /* Each arithmetic of a GPU has panels of its own: the bits of C depend on them. */
@@ -108,6 +148,23 @@ static void panels_of_a_gpu(void **state)
         const multi_panels *now = &multi->panels, *is = &of[math];
         assert_true(now->first == is->first && now->widest == is->widest && now->last == is->last);
         assert_true(now->bands == is->bands && now->chunks == is->chunks);
+        rung_multi_destroy(multi);
+    }
+}
+
+/* As many ranks as are asked for, on the first GPUs; where nobody asks, all GPUs. */
+static void ranks_on_gpus(void **state)
+{
+    (void)state;
+    for (int ranks = 0; ranks <= GPUS + 1; ranks++) {
+        rung_multi *multi;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        config.ranks = ranks;
+        assert_int_equal(rung_multi_create(&multi, &config), ranks > GPUS ? RUNG_NO_DEVICE : RUNG_SUCCESS);
+        assert_int_equal(multi ? rung_multi_ranks(multi) : GPUS + 1, ranks ? ranks : GPUS);
+        for (int i = 0; multi && i < rung_multi_ranks(multi); i++)
+            assert_int_equal(multi->engines[i].device, i);
         rung_multi_destroy(multi);
     }
 }
@@ -145,11 +202,20 @@ static void multicast_is_for_who_asks(void **state)
 int main(int argc, char **argv)
 {
     set("RUNG_LIBCUDA", argc > 1 ? argv[1] : NULL);
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+    fake_state_function *state;
+    *(void **)&state = library ? dlsym(library, "fake_state") : NULL;
+    if (state)
+        state()->devices = GPUS;
     set("RUNG_RANK", "0");
     set("RUNG_SIZE", "1");
     set("RUNG_NCCL", "/nowhere/libnccl.so");
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_longest_wait), cmocka_unit_test(panels_and_waves),
-                                       cmocka_unit_test(panels_of_a_gpu), cmocka_unit_test(a_named_library),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_longest_wait),
+                                       cmocka_unit_test(panels_and_waves),
+                                       cmocka_unit_test(what_means_nothing),
+                                       cmocka_unit_test(panels_of_a_gpu),
+                                       cmocka_unit_test(ranks_on_gpus),
+                                       cmocka_unit_test(a_named_library),
                                        cmocka_unit_test(multicast_is_for_who_asks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,8 +317,9 @@ const char *accurate_estimate(const rung_machine *machine, const rung_config *co
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
     panels s = cost_panels(machine, kernel, p, &part);
     choice->cost_us = (double)p->batch * (s.us + (kernel->arith == RUNG_TF32 ? 0.0 : refused_us));
-    rung_note(choice, "split %.0f us, product %.0f us; %lld panels of %lld tiles, %lld cut along k", s.split_us,
-              s.last.us, (long long)s.count, (long long)(part.w.tiles_m * part.w.tiles_n), (long long)s.last.tiles);
+    rung_note(choice, "split %.0f us, product %.0f us; %lld panel%s of %lld tile%s, %lld cut along k", s.split_us,
+              s.last.us, (long long)s.count, rung_plural(s.count), (long long)(part.w.tiles_m * part.w.tiles_n),
+              rung_plural(part.w.tiles_m * part.w.tiles_n), (long long)s.last.tiles);
     plan_refused(machine, config, kernel, p, s.split_us / (double)s.count, &part);
     choice->plan.accurate = part;
     choice->workspace_bytes = part.w.bytes;

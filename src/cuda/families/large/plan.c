@@ -296,8 +296,9 @@ const char *large_estimate(const rung_machine *machine, const rung_config *confi
     choice->cost_us = s.cost_us;
     const int copied_a = s.copied == (s.transposed ? 'b' : 'a'), copied_b = s.copied == (s.transposed ? 'a' : 'b');
     const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
-    rung_note(choice, "%lld tiles, %lld of them %s over %d blocks%s%s", (long long)s.tiles,
+    rung_note(choice, "%lld tile%s, %lld of them %s over %d block%s%s%s", (long long)s.tiles, rung_plural(s.tiles),
               (long long)(s.tiles - s.whole_tiles), s.class_steps ? "by k % 4" : "streamed", s.grid,
+              rung_plural(s.grid),
               pack_a     ? ", A packed"
               : copied_a ? ", A copied as needed"
                          : "",

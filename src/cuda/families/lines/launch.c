@@ -78,7 +78,8 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     if (tiles_of(kernel, p) > INT32_MAX)
         return "more than 2^31 - 1 blocks: the grid has no room";
     choice->cost_us = cost_us(machine, kernel, p);
-    rung_note(choice, "%lld tiles, lines of 128 bytes", (long long)tiles_of(kernel, p));
+    rung_note(choice, "%lld tile%s, lines of 128 bytes", (long long)tiles_of(kernel, p),
+              rung_plural(tiles_of(kernel, p)));
     return NULL;
 }
 

@@ -352,10 +352,10 @@ const char *lone_estimate(const rung_machine *machine, const rung_config *config
     choice->plan.lone = s;
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.parts_bytes + s.copy_bytes;
-    rung_note(choice, "%lld tiles, %s, %d blocks%s", (long long)s.tiles,
+    rung_note(choice, "%lld tile%s, %s, %d block%s%s", (long long)s.tiles, rung_plural(s.tiles),
               s.cluster    ? "k shared by the warps of two blocks"
               : s.together ? "k shared by the warps of a block"
                            : "a warp each",
-              s.grid, s.copy_bytes ? ", operands copied" : "");
+              s.grid, rung_plural(s.grid), s.copy_bytes ? ", operands copied" : "");
     return NULL;
 }

@@ -227,8 +227,9 @@ const char *medium_estimate(const rung_machine *machine, const rung_config *conf
     choice->plan.medium = s;
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
-    rung_note(choice, "%lld tiles, %lld of them cut over %lld blocks%s%s", (long long)s.tiles,
-              (long long)(s.tiles - s.whole_tiles), (long long)s.streamers, s.bytes_a ? ", A packed" : "",
+    rung_note(choice, "%lld tile%s, %lld of them cut over %lld block%s%s%s", (long long)s.tiles, rung_plural(s.tiles),
+              (long long)(s.tiles - s.whole_tiles), (long long)s.streamers, rung_plural(s.streamers),
+              s.bytes_a ? ", A packed" : "",
               !s.bytes_b                                         ? ""
               : medium_tile_of(kernel)->large_loop && p->trans_b ? ", B turned"
                                                                  : ", B packed");

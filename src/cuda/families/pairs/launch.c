@@ -116,8 +116,8 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     choice->plan.pairs = s;
     choice->cost_us = cost_us(machine, kernel, t, p, &s);
     choice->workspace_bytes = s.copy_bytes;
-    rung_note(choice, "%lld tiles, four warps each, %d blocks%s", (long long)s.tiles, s.grid,
-              s.copy_bytes ? ", operands copied" : "");
+    rung_note(choice, "%lld tile%s, four warps each, %d block%s%s", (long long)s.tiles, rung_plural(s.tiles), s.grid,
+              rung_plural(s.grid), s.copy_bytes ? ", operands copied" : "");
     return NULL;
 }
 

@@ -342,7 +342,8 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
             choice->workspace_bytes = bytes;
         }
     }
-    rung_note(choice, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->parts);
+    rung_note(choice, "%lld tile%s, %d part%s of k", (long long)tiles, rung_plural(tiles), (int)choice->parts,
+              rung_plural(choice->parts));
     return NULL;
 }
 
@@ -396,7 +397,8 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
     const double steps = (double)rung_ceil_div(p->k > 0 ? p->k : 1, kernel->bk),
                  memory = rung_read_us(machine, p) + rung_write_us(machine, p, odd_rows, kernel->bn);
     choice->cost_us = launch_us + rung_longer(memory, steps * rung_longer(rounds * block_us, wait_us));
-    rung_note(choice, "%d matrices a block", small_matrices_a_block(kernel));
+    rung_note(choice, small_matrices_a_block(kernel) == 1 ? "%d matrix a block" : "%d matrices a block",
+              small_matrices_a_block(kernel));
     return NULL;
 }
 

@@ -179,7 +179,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     const int64_t gathered = vectors_to_gather(kernel, p);
     if (gathered && rung_workspace_allows(config, gathered * p->k * 4))
         choose_parts(machine, config, kernel, p, gathered, choice);
-    rung_note(choice, "memory bound, %d parts of k%s", (int)choice->parts,
+    rung_note(choice, "memory bound, %d part%s of k%s", (int)choice->parts, rung_plural(choice->parts),
               choice->plan.vector.gather_bytes ? ", the vector gathered first" : "");
     return NULL;
 }
