@@ -13,6 +13,7 @@ typedef struct options {
     const char *device, *against, *shapes, *kernel, *output;
     int math, format, graph, cold, layout, data, no_verify;
     int64_t threads, pad, budget_ms;
+    float beta;
     char command[1024];
 } options;
 
@@ -114,6 +115,8 @@ static void print_summary(const cli_table *table, const lab_bench *bench, const 
     if (bench->peer_count && s->count && s->worst > 0.0)
         cli_note(table, "against the best of them                    geometric mean %.3f, worst %.3f (%s), %d shape%s",
                  lab_geometric_mean(s->best, s->count), s->worst, s->worst_shape, s->count, s->count == 1 ? "" : "s");
+    if (bench->options.beta != 0.0f)
+        cli_note(table, "timed with beta %g: C is read, too", (double)bench->options.beta);
     if (!bench->place->tools)
         cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", bench->peak_gflops,
                  bench->place->threads, bench->place->threads > 1 ? "s" : "", bench->place->name);
@@ -230,6 +233,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
                              .data = (lab_data)o->data,
                              .kernel = kernel,
                              .alpha = 1.0f,
+                             .beta = o->beta,
                              .pad = o->pad,
                              .graph = o->graph,
                              .cold = o->cold,
@@ -260,7 +264,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
  * knows more. */
 static int refuse_idle(const bench_multi_options *several)
 {
-    static const char of_one[] = "device against kernel threads layout data pad graph cold no-verify budget-ms",
+    static const char of_one[] = "device against kernel threads layout data pad beta graph cold no-verify budget-ms",
                       of_several[] = "operands grid block panels repeats memory-mib no-peer timeline";
     return several->gpus || several->distributed
                ? cli_idle("bench", of_one, "over several ranks: leave it out, or --gpus and --distributed")
@@ -285,6 +289,7 @@ int cmd_bench(int argc, char **argv)
         {"layout", CLI_CHOICE, &o.layout, lab_layout_names, "col (default) or row"},
         {"data", CLI_CHOICE, &o.data, lab_data_names, "distribution of the operands (default signed)"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
+        {"beta", CLI_REAL, &o.beta, NULL, "what C's old numbers are multiplied by while it is timed (default 0)"},
         {"graph", CLI_FLAG, &o.graph, NULL, "GPU: replay captured graphs, so that launches cost the host nothing"},
         {"cold", CLI_FLAG, &o.cold, NULL, "CPU: rotate over more than the caches (a GPU always does)"},
         {"no-verify", CLI_FLAG, &o.no_verify, NULL, "skip the check against FP64"},

@@ -381,15 +381,17 @@ static rung_status time_all(lab_bench *bench, const arrangement *x, runner *runn
 static void set_floor(lab_bench *bench, int peers_end, lab_bench_row *row)
 {
     double memory_us = row->floor_measured ? row->time.us[peers_end].median : 0.0;
+    const lab_shape *shape = &row->shape;
+    double old_c = bench->options.beta == 0.0f ? 0.0 : 4.0 * (double)shape->m * (double)shape->n * (double)shape->batch;
     if (bench->place->tools) {
         const rung_tools_machine *machine = rung_tools_describe(bench->place->tools);
         bench->peak_gflops = machine->fma_gflops;
         if (machine->memory_gbytes_per_s > 0.0)
-            memory_us = lab_shape_bytes(&row->shape) / machine->memory_gbytes_per_s * 1e-3;
+            memory_us = (lab_shape_bytes(shape) + old_c) / machine->memory_gbytes_per_s * 1e-3;
     } else {
         bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(bench->context, bench->place->threads));
     }
-    row->floor_us = fmax(memory_us, lab_shape_flops(&row->shape) / bench->peak_gflops * 1e-3);
+    row->floor_us = fmax(memory_us, lab_shape_flops(shape) / bench->peak_gflops * 1e-3);
 }
 
 static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan, lab_bench_row *row)

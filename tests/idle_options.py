@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE / "transcripts"))
 from run import Bench  # noqa: E402
 
 SEVERAL = {"bench --X does nothing over several ranks: leave it out, or --gpus and --distributed":
-           "device against kernel threads layout data pad graph cold no-verify budget-ms"}
+           "device against kernel threads layout data pad beta graph cold no-verify budget-ms"}
 OWN = {"--tile, --threads, --shared and --symbol describe a kernel of your own: they need --file": "tile threads shared symbol"}
 SHOWN = "sh -c 'env | grep -E \"RUNG|LD_\" | sort'"
 
