@@ -111,12 +111,12 @@ static void shapes_with_paths_of_their_own(void **state)
         {290, 130, 160}, {5, 700, 30},    {16, 700, 300},  {30, 700, 400},  {300, 700, 20}, {400, 20, 700},
         {1, 40, 33},     {5, 2500, 5},    {16, 4400, 600}, {3, 810, 5}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-        for (int form = 0; form < 8; form++) {
+        for (int form = 0; form < 16; form++) { /* the last eight add to C, most with an alpha and a beta of 1 */
             product p;
             product_new(&p, form & 1, form >> 1 & 1, form >> 2 & 1, shapes[s][0], shapes[s][1], shapes[s][2],
                         form % 2 * 3, 1, s);
-            p.gemm.alpha = 1.5f;
-            p.gemm.beta = form % 3 ? 0.0f : -1.0f;
+            p.gemm.alpha = form < 8 || (form + s) % 3 == 0 ? 1.5f : 1.0f;
+            p.gemm.beta = form < 8 ? (form % 3 ? 0.0f : -1.0f) : 1.0f;
             run_and_check(&p, "shapes");
             product_free(&p);
         }
@@ -138,7 +138,7 @@ static void shapes_beyond_l2(void **state)
             product p;
             product_new(&p, RUNG_ROW_MAJOR, form >> 1 & 1, form >> 2 & 1, floats / (n > k ? n : k) + 1, n, k, form % 3,
                         1, s);
-            p.gemm.beta = form % 3 ? 0.0f : -1.0f;
+            p.gemm.beta = (float)(form % 3 - 1);
             product_reset(&p);
             assert_ok(rung_gemm_run(form & 1 ? context : one_thread, &p.gemm));
             assert_ok(rung_context_synchronize(form & 1 ? context : one_thread));
@@ -281,7 +281,8 @@ static void thin_products(void **state)
             int batch = form / 8 % 2 ? BATCH : 1;
             product_new(&p, form & 1, form >> 1 & 1, form >> 2 & 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 3,
                         batch, (uint64_t)(100 * s + form));
-            p.gemm.beta = form % 5 ? 0.0f : -1.0f;
+            p.gemm.beta = form % 5 == 0 ? -1.0f : form % 5 == 1 ? 1.0f : 0.0f;
+            p.gemm.alpha = form % 2 ? 1.0f : 1.5f;
             p.gemm.bias_kind = form / 16;
             p.gemm.bias = bias;
             product_reset(&p);
