@@ -69,7 +69,7 @@ gathers() { # KERNEL SHAPE CASE: on a GPU of three multiprocessors the vector's 
 same() { # KERNEL CASE OTHER: a call gives the same bits after other products, refused and not, on the same stream
     wanted "$1" || return 0
     printf '%s\n' "$1 $2" "$1 $3" "$1 ${2%,data=*}" "$1 $2" >"$work.cases"
-    bits=$("$rung" verify --device gpu --no-vendor --bits "$work.cases" 2>"$work" | sed -n '1p;4p' | awk '{ print $NF }')
+    bits=$("$rung" verify --device gpu --bits "$work.cases" 2>"$work" | sed -n '1p;4p' | awk '{ print $NF }')
     first=${bits%%[!0-9a-f]*}
     [ ${#first} = 16 ] && [ "$bits" = "$first
 $first" ] && passed=$((passed + 1)) && return
