@@ -89,7 +89,7 @@ static int may_be_fast; /* one kind also draws fast mode, whose kernels are of t
 
 static rung_multi *open_ranks(int ranks, int64_t memory_bytes)
 {
-    static const char *const panels[] = {"96", "8192", "64,96:32:160"};
+    static const char *const panels[] = {"96", "8192", "64"};
     rung_multi *multi;
     rung_multi_config config;
     rung_multi_config_init(&config);
