@@ -66,8 +66,7 @@ int cli_parse(const char *verb, const cli_option *options, int argc, char **argv
 
 /* An option does something or is refused beside what makes it idle: of the options of the verb that were given, the
  * first that the list "kernel pad" names, or in the second function does not name, is told. `where` ends the sentence
- * "bench
- * --pad does nothing ...". Return 2 then, 0 where no such option was given. */
+ * "bench --pad does nothing ...". Return 2 then, 0 where no such option was given. */
 int cli_idle(const char *verb, const char *names, const char *where);
 int cli_idle_but(const char *verb, const char *names, const char *where);
 

@@ -205,7 +205,7 @@ unread "no comma between fields" '0,/[.]tm = 8,/s//.tm = 8/' comma
 unread "a field twice" '0,/[.]tm = 8/s//.tm = 8, .tm = 8/' twice
 unread "a misspelt .post" '0,/[.]crowd = 1/s//.crowd = RUNG_CROWD/' RUNG_CROWD
 unread "a row behind //" 's,^RUNG_TILE(sm90_crowd_f32_64x64x8_s4,// &,' delete
-unread "a row between #if and #endif" 's/^RUNG_TILE(sm90_crowd_f32_64x64x8_s4/#if 0\n&/' delete
+unread "a row between #if and #endif" 's/^RUNG_TILE(sm90_crowd_f32_64x64x8_s4/#ifdef RUNG_OTHER\n&/' delete
 unread "another architecture" 's/sm80_cpasync_f32_64x128x16_s4/sm86_cpasync_f32_64x128x16_s4/' sm86_cpasync_f32_64x128x16_s4
 cp src/cuda/families/lines/tiles.inc lines
 sed -i '/^RUNG_TILE/,$d' src/cuda/families/lines/tiles.inc

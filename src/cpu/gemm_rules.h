@@ -93,7 +93,7 @@ static inline int64_t rank_columns(const rung_cpu_args *p)
  * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
  * tiles are narrow. Where L3 is far, a C that L2 does not hold is better written by tiles, if L1 does
  * not hold B either, from a few steps on; where units are four floats wide a C of twice L2, from one step more on.
- * Tiles ask for a C that is read: where it comes from memory that pays from as few steps on. */
+ * Where L3 is near and C is read from memory they take less time from the same few steps on, since they ask for it. */
 static inline int is_rank(const rung_cpu_args *p)
 {
     enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24, STEPS_OF_TILES = 4, ROWS_OF_TILES = 64 };
@@ -227,8 +227,8 @@ static inline int writes_parts_of_lines(const rung_cpu_args *p)
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not
  * take it. That pays where there are more rows than one tile holds; of long rows, while they are few, and while there
  * is room on the stack for a B that must be turned. Where units are four floats wide tiles are faster from fewer steps
- * on; and where sixteen registers hold the B of one vector of columns at a time, once
- * a row has several and there are rows enough. Two to four columns that turn in little time are better turned. */
+ * on; and where sixteen registers hold the B of one vector of columns at a time, once a row has several and there are
+ * rows enough. Two to four columns that turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
     enum {

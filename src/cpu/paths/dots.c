@@ -62,9 +62,9 @@ static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
  * side in C, or where units are four floats wide. */
 static int saves_lanes(const rung_cpu_args *p, gemm_side side)
 {
-    int64_t rows = side == SIDE_B ? p->n : p->m, columns = side == SIDE_B ? p->m : p->n;
     enum { COLUMNS_LEAST = LINE_FLOATS / 2 + 1, COLUMNS_MOST = LINE_FLOATS - 1, ROWS_LEAST = 32, L2_PARTS = 2 };
     enum { STEPS_OF_ADDING = 50, STEPS_MOST_OF_NARROW = 1200, PERCENT = 95 };
+    int64_t rows = side == SIDE_B ? p->n : p->m, columns = side == SIDE_B ? p->m : p->n;
     if (!sums_as_lines(p) || p->cpu->three_loads || p->cpu->far_l3 || columns < COLUMNS_LEAST ||
         columns > COLUMNS_MOST || rows < ROWS_LEAST || rows * p->k * 4 > L2_PARTS * p->cpu->l2_bytes ||
         (has_narrow_tiles(p) && p->k > STEPS_MOST_OF_NARROW))

@@ -93,14 +93,6 @@ static int is_one_vector_of_far(const rung_cpu_args *p)
     return p->cpu->far_l3 && has_narrow_tiles(p) && p->n == p->kernel->vl && p->k >= STEPS_LEAST;
 }
 
-/* Returns true where both operands lie transposed, C's rows would leave lanes of a second line of tiles empty, and B
- * comes from memory, on a processor that such tiles must wait for: packed, no lane of it is empty. */
-static int waits_with_empty_lanes(const rung_cpu_args *p)
-{
-    enum { L3_EIGHTHS = 5 };
-    return p->cpu->asks_next_rows && p->trans_a && p->m > LINE_FLOATS && b_bytes(p) > p->cpu->l3_bytes / 8 * L3_EIGHTHS;
-}
-
 /* Returns the long operand where few rows, or few columns, go as the transposed product, whose vectors run along that
  * operand as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. */
 static gemm_side transposed_side(const rung_cpu_args *p)
@@ -108,9 +100,8 @@ static gemm_side transposed_side(const rung_cpu_args *p)
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, STEPS_LEAST_BESIDE_PACKED = 64 };
     enum { L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3, L2_PART_BESIDE_PACKED = 8 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
-    int is_long_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps && !waits_with_empty_lanes(p);
-    if (is_long_b || fills_lanes_transposed(p) || fills_lines_but_few(p) || reads_both_transposed(p) ||
-        is_cheaper_turning_c(p))
+    if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p) ||
+        fills_lines_but_few(p) || reads_both_transposed(p) || is_cheaper_turning_c(p))
         return SIDE_B;
     int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
