@@ -15,6 +15,7 @@ typedef struct tune_options {
     const char *device, *shapes, *times;
     char command[1024];
     int math, format, dry, graph;
+    float beta;
     int64_t candidates, budget_ms;
 } tune_options;
 
@@ -23,13 +24,14 @@ static const cli_column columns[] = {{"shape", "shape", 24, -1},  {"planned", "p
                                      {"fastest_us", "us", 10, 2}, {"gain_percent", "gain %", 8, 1},
                                      {"tried", "tried", 6, 0},    {0}};
 
-static rung_gemm product_of(const lab_shape *s)
+static rung_gemm product_of(const lab_shape *s, float beta)
 {
     rung_gemm g;
     lab_shape_gemm(s, RUNG_COL_MAJOR, s->pad, &g);
     /* Nobody looks at these addresses but for their alignment. */
     g.a = g.b = (const float *)(uintptr_t)256;
     g.c = (float *)(uintptr_t)256;
+    g.beta = beta;
     return g;
 }
 
@@ -49,7 +51,7 @@ static rung_status time_kernel(lab_bench *bench, const lab_shape *shape, const c
 static int try_candidates(const tune_options *o, lab_bench *bench, const lab_shape *shape, lab_bench_row *best)
 {
     const char *kernels[MOST_TRIED];
-    rung_gemm gemm = product_of(shape);
+    rung_gemm gemm = product_of(shape, o->beta);
     int most = o->candidates < MOST_TRIED ? (int)o->candidates : MOST_TRIED, tried = 1;
     int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
     char planned[sizeof best->kernel];
@@ -79,7 +81,7 @@ static int tune_shape(const tune_options *o, lab_bench *bench, const lab_shape *
         return cli_fail("%s: %s", text, status == RUNG_INTERNAL ? "the planned kernel's result is wrong" : lab_error());
     best = planned;
     int tried = try_candidates(o, bench, shape, &best);
-    rung_gemm gemm = product_of(shape);
+    rung_gemm gemm = product_of(shape, o->beta);
     status = rung_tune_record(bench->context, &gemm, best.kernel, best.us);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, text);
@@ -98,7 +100,7 @@ static int record_times(const tune_options *o, lab_bench *bench, const lab_shape
 {
     const char *kernels[MOST_TIMED];
     char text[LAB_SHAPE_TEXT];
-    rung_gemm gemm = product_of(shape);
+    rung_gemm gemm = product_of(shape, o->beta);
     int most = o->candidates < MOST_TIMED ? (int)o->candidates : MOST_TIMED, peers = bench->peer_count;
     int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
     lab_json json = {.to = file};
@@ -108,6 +110,8 @@ static int record_times(const tune_options *o, lab_bench *bench, const lab_shape
     lab_record_begin(&json, "times", o->command, bench->place, &bench->monitor);
     lab_json_text(&json, "shape", text);
     lab_json_text(&json, "math", lab_math_names[o->math]);
+    if (o->beta != 0.0f)
+        lab_json_number(&json, "beta", (double)o->beta);
     rung_status status = time_kernel(bench, shape, NULL, 0, &row);
     lab_json_text(&json, "chosen", row.kernel);
     lab_json_number(&json, "chosen_us", row.us);
@@ -166,8 +170,11 @@ static int run(const tune_options *o, int device, const lab_shapes *shapes)
     rung_status status = lab_place_open(&place, device, 0);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "tune");
-    lab_bench_options how = {
-        .math = (rung_math)o->math, .alpha = 1.0f, .budget_s = (double)o->budget_ms * 1e-3, .graph = o->graph};
+    lab_bench_options how = {.math = (rung_math)o->math,
+                             .alpha = 1.0f,
+                             .beta = o->beta,
+                             .budget_s = (double)o->budget_ms * 1e-3,
+                             .graph = o->graph};
     status = lab_bench_open(&bench, &place, &how, o->times ? "cublas" : "", missing, sizeof missing);
     int code = status != RUNG_SUCCESS ? cli_fail_status(status, "tune")
                : o->times             ? record_all(o, &bench, shapes)
@@ -191,6 +198,7 @@ int cmd_tune(int argc, char **argv)
          "how many of the ranking are timed (default 8, at most 16; with --times 128)"},
         {"budget-ms", CLI_AMOUNT, &o.budget_ms, NULL, "time for a kernel on a shape (default 100)"},
         {"graph", CLI_FLAG, &o.graph, NULL, "replay captured graphs, so that launches cost the host nothing"},
+        {"beta", CLI_REAL, &o.beta, NULL, "with --times: what C's old numbers are multiplied by (default 0)"},
         {"dry-run", CLI_FLAG, &o.dry, NULL, "measure, keep nothing"},
         {"times", CLI_TEXT, &o.times, NULL, "append every candidate's time to this file (results/...), keep nothing"},
         CLI_FORMAT(o.format),
@@ -200,6 +208,8 @@ int cmd_tune(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     cli_command(o.command, sizeof o.command, argc, argv);
     if (o.times && cli_idle("tune", "format o", "beside --times, which prints no rows"))
+        return CLI_USAGE;
+    if (!o.times && cli_idle("tune", "beta", "without --times: what is kept holds for any beta"))
         return CLI_USAGE;
     code = cli_device(o.device, &device);
     if (!code)

@@ -73,7 +73,7 @@ static const rung_config config;
 
 /* ---- reading ---- */
 
-static rung_status problem_of(const lab_shape *s, rung_math math, rung_problem *problem)
+static rung_status problem_of(const lab_shape *s, rung_math math, float beta, rung_problem *problem)
 {
     int nothing;
     rung_gemm g;
@@ -81,6 +81,7 @@ static rung_status problem_of(const lab_shape *s, rung_math math, rung_problem *
     g.a = (const float *)(uintptr_t)(1ll << 40); /* only the addresses' alignment counts */
     g.b = (const float *)(uintptr_t)(2ll << 40);
     g.c = (float *)(uintptr_t)(3ll << 40);
+    g.beta = beta;
     memset(problem, 0, sizeof *problem);
     return rung_validate(&g, math, problem, &nothing);
 }
@@ -132,12 +133,14 @@ static int read_line(const char *line, product *p)
 {
     char word[LAB_SHAPE_TEXT];
     lab_shape shape;
-    const char *at = behind(line, "shape"), *math = behind(line, "math"), *kernels = behind(line, "kernels");
+    const char *at = behind(line, "shape"), *math = behind(line, "math"), *kernels = behind(line, "kernels"),
+               *beta = behind(line, "beta");
     memset(p, 0, sizeof *p);
     p->machine = machine_of(line);
     const rung_math mode = math && strncmp(math, "\"accurate\"", 10) == 0 ? RUNG_ACCURATE : RUNG_STRICT;
     if (!at || !kernels || !math || sscanf(at, "\"%95[^\"]\"", word) != 1 ||
-        lab_shape_parse(word, &shape) != RUNG_SUCCESS || problem_of(&shape, mode, &p->problem) != RUNG_SUCCESS)
+        lab_shape_parse(word, &shape) != RUNG_SUCCESS ||
+        problem_of(&shape, mode, beta ? strtof(beta, NULL) : 0.0f, &p->problem) != RUNG_SUCCESS)
         return 0;
     snprintf(p->shape, sizeof p->shape, "%s", word);
     unsigned hash = 0;

@@ -1,6 +1,6 @@
 /* This file says how the parts of k meet. Where several blocks share a tile's k, each leaves its sums in memory. They
  * are a part. The parts of a tile are always added in the order of k, so the same call gives the same bits. There are
- * two ways: Meeting (parts_begin to parts_total). With much to add, blocks stay and add a chunk of the tile each; a
+ * two ways: Meeting (parts_begin to parts_add_chunk). With much to add, blocks stay and add a chunk of the tile each; a
  * block stays only when all blocks of the tile are running, so nobody waits for one that cannot start. The last block
  * to arrive adds the chunks for which nobody stayed. With little to add, one block adds all of it. The last of a group
  * (parts_arrive_last). Nobody waits. The block that arrives last adds the parts of its group, and where there are
@@ -9,17 +9,13 @@
 #define RUNG_DEVICE_PARTS_H
 
 #include "device/args.h"
+#include "device/end.h"
 
 /* Waits for all threads of a block that add parts. A kernel that has other threads too defines its own before it
  * includes this file. */
 #ifndef PARTS_SYNC
 #define PARTS_SYNC() __syncthreads()
 #endif
-
-RUNG_DEVICE float4 add4(float4 x, float4 y)
-{
-    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
-}
 
 /* Returns the counters, which are zero before and after every launch. They lie just before the workspace. */
 RUNG_DEVICE unsigned *parts_counters(const rung_args *g)
@@ -187,15 +183,6 @@ RUNG_DEVICE unsigned parts_add_chunk(float4 *sums, const float4 *head, const flo
     if (group < groups)
         sums[tid] = parts_sum(head + v, next + v, stride, group * parts / groups, (group + 1) * parts / groups);
     return groups;
-}
-
-/* Adds the sums of one vector that parts_add_chunk() made. */
-RUNG_DEVICE float4 parts_total(const float4 *sums, unsigned of_each, unsigned count)
-{
-    float4 sum = sums[0];
-    for (unsigned i = 1; i < of_each; i++)
-        sum = add4(sum, sums[i * count]);
-    return sum;
 }
 
 /* ---- the last of a group ---- */

@@ -1,5 +1,6 @@
 /* The lines kernels: see kernel.inc. Compiled once for each row of tiles.inc, whose numbers are macros. Each form takes
  * operands at any address. */
+#include "device/ask.h"
 #include "device/copies.h"
 #include "device/end.h"
 #include "families/lines/tile.h"

@@ -39,10 +39,10 @@ static int64_t longest_k(const rung_kernel *kernel)
     return (int64_t)kernel->bk * kernel->stages;
 }
 
-/* Says whether results are more than alpha times a sum: then they wait in shared memory. */
+/* Says whether results wait in shared memory: a bias and an activation are applied to one after the other. */
 static int keeps_results(const rung_problem *p)
 {
-    return !p->beta_zero || p->bias_kind || p->activation;
+    return p->bias_kind || p->activation;
 }
 
 static int shared_bytes(const rung_kernel *kernel, const rung_problem *p)

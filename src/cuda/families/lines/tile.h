@@ -13,8 +13,8 @@ enum {
 #define LINES_TN (BN / LINES_LINE)
 
 /* All stages are filled at once: k is no longer than they are together. Shared memory of one k: a block's rows of A,
- * and its columns of B with the line before them, since most rows begin within it. Where results are more than alpha
- * times a sum, each waits there once more, in its thread's own place. */
+ * and its columns of B with the line before them, since most rows begin within it. Where a bias or an
+ * activation is applied to results, each waits there once more, in its thread's own place. */
 #define LINES_B_FLOATS(bn) ((bn) + LINES_LINE)
 #define LINES_BYTES_OF_K(bm, bn) (4 * ((bm) + LINES_B_FLOATS(bn)))
 #define LINES_KEPT_BYTES(bm, bn) (4 * (bm) * (bn) / (LINES_LINE / LINES_WARPS))

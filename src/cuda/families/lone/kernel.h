@@ -3,8 +3,9 @@
 #define RUNG_DEVICE_LONE_WARP_H
 
 #include "families/lone/args.h"
-#include "device/ptx.h"
+#include "device/ask.h"
 #include "device/copies.h"
+#include "device/ptx.h"
 #include "device/end.h"
 #include "device/fragments.h"
 #include "device/parts.h"

@@ -3,6 +3,7 @@
 #define RUNG_MEDIUM_KERNEL_H
 
 #include "device/args.h"
+#include "device/ask.h"
 #include "device/end.h"
 #include "device/fragments.h"
 #include "device/order.h"
@@ -113,6 +114,12 @@ RUNG_DEVICE int medium_streamer_of(const rung_medium_args *p, int first)
     return first < wide ? first / (SPREAD(p)->share + 1) : SPREAD(p)->wider + (first - wide) / SPREAD(p)->share;
 }
 
+RUNG_DEVICE void medium_ask_for_old(const rung_medium_args *p, struct order_place at, int tid, const int bm,
+                                    const int bn, const int threads)
+{
+    ask_for_old(p->g.c + at.batch * p->g.stride_c, p->g.ldc, p->g.m, p->g.n, at.row, at.col, tid, bm, bn, threads);
+}
+
 /* Returns what becomes of the sums of a matrix of the batch. With alpha = 0 or k = 0 there are no products: alpha is
  * +0. */
 RUNG_DEVICE struct end medium_end_of(const rung_medium_args *p, int batch)
@@ -120,16 +127,6 @@ RUNG_DEVICE struct end medium_end_of(const rung_medium_args *p, int batch)
     const float alpha = scalar_of(p->g.alpha_device, p->g.alpha), beta = scalar_of(p->g.beta_device, p->g.beta);
     return (struct end){&p->g, p->g.c + batch * p->g.stride_c, alpha == 0.0f || p->g.k == 0 ? 0.0f : alpha, beta,
                         p->c_vector};
-}
-
-/* Does what end_store4() does. The main loop did not know an alpha of 0 that lies in device memory, and its sums may be
- * NaN then.
- */
-RUNG_DEVICE void medium_store4(const struct end *e, int row, int col, float4 sum)
-{
-    if (e->alpha == 0.0f)
-        sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    end_store4(e, row, col, sum);
 }
 
 #endif

@@ -74,6 +74,30 @@ RUNG_DEVICE void small_store_edges(const struct end *e, const struct small_shape
     }
 }
 
+/* Stores alpha times the sums plus beta times what C holds, which a thread asks for four rows at a time. */
+RUNG_DEVICE void small_store_with_old(const struct end *e, const struct small_shape s, const struct small_place *at,
+                                      const float *acc)
+{
+    const int row = at->row + at->y * (s.tm < 4 ? s.tm : 4), col = at->col + at->x * 4;
+#pragma unroll
+    for (int i0 = 0; i0 < s.tm; i0 += 4) {
+        float4 old[4][4];
+#pragma unroll
+        for (int i = 0; i < 4 && i0 + i < s.tm; i++)
+#pragma unroll
+            for (int j = 0; j < s.tn; j += 4)
+                old[i][j / 4] = end_old4(e, row + i0 * s.rows + i, col + j * s.cols);
+#pragma unroll
+        for (int i = 0; i < 4 && i0 + i < s.tm; i++)
+#pragma unroll
+            for (int j = 0; j < s.tn; j += 4) {
+                const float *sum = acc + (i0 + i) * s.tn + j;
+                end_put_inside(e, row + i0 * s.rows + i, col + j * s.cols,
+                               end_blend4(e, make_float4(sum[0], sum[1], sum[2], sum[3]), old[i][j / 4]));
+            }
+    }
+}
+
 /* Puts a thread's sums into shared memory: a tile for each slice. */
 RUNG_DEVICE void small_leave_sums(const struct small_shape s, const struct small_place *at, float *sums,
                                   const float *acc)
@@ -92,12 +116,6 @@ RUNG_DEVICE void small_leave_sums(const struct small_shape s, const struct small
 RUNG_DEVICE float4 small_sum(const struct small_shape s, const float *sums, unsigned v)
 {
     return slice_sum((const float4 *)sums + v, s.slices, s.bm * s.bn / 4);
-}
-
-RUNG_DEVICE void small_store_vector(const struct end *e, const struct small_shape s, const struct small_place *at,
-                                    unsigned v, float4 sum)
-{
-    end_store4(e, at->row + v / (s.bn / 4), at->col + v % (s.bn / 4) * 4, sum);
 }
 
 /* This block's part goes to memory; it adds and stores the chunks that fall to it. */
@@ -124,9 +142,7 @@ RUNG_DEVICE void small_meet(const struct end *e, const struct small_shape s, con
             __syncthreads();
             continue;
         }
-#pragma unroll 1
-        for (unsigned v = threadIdx.x; v < count; v += s.threads)
-            small_store_vector(e, s, at, first + v, parts_total(totals + v, of_each, count));
+        end_store_vectors(e, at->row, at->col, first, count, totals, of_each, count, threadIdx.x, s.bn, s.threads);
         __syncthreads();
     }
 }
@@ -151,9 +167,8 @@ RUNG_DEVICE void small_end(const struct end *e, const struct small_shape s, cons
         end_store_lines(e, at->row, at->col, 0, s.bm * s.bn, sums, s.slices, s.bm * s.bn, threadIdx.x, s.bn, s.threads);
         return;
     }
-#pragma unroll 1
-    for (int v = threadIdx.x; v < s.bm * s.bn / 4; v += s.threads)
-        small_store_vector(e, s, at, v, small_sum(s, sums, v));
+    end_store_vectors(e, at->row, at->col, 0, s.bm * s.bn / 4, (const float4 *)sums, s.slices, s.bm * s.bn / 4,
+                      threadIdx.x, s.bn, s.threads);
 }
 
 #endif

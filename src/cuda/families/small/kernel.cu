@@ -1,5 +1,6 @@
 /* The small tiles' kernels: see tile.inc, brief.inc, crowd.inc and batch.inc. Compiled once for each row of tiles.inc,
  * whose numbers are macros. A crowd takes operands at odd addresses in each of its forms. */
+#include "device/ask.h"
 #include "device/copies.h"
 #include "device/end.h"
 #include "device/fragments.h"
