@@ -29,7 +29,7 @@ const char *large_tile_name(int i)
 static const double launch_us = 4.88; /* start and end of the kernel */
 /* The end of a tile takes so long: with 16-byte stores; in lines at any address; in lines down the columns of a C that
  * is stored the other way round; and beta, bias or an activation add so much. */
-static const double end_us = 4.48, scattered_end_us = 5.31, transposed_end_us = 5.11, more_end_us = 3.00;
+static const double end_us = 4.48, scattered_end_us = 5.31, transposed_end_us = 5.11, more_end_us = 3.00, old_end_us = 6.67826;
 /* Where four blocks or more share a tile: they leave sums and meet; each part beyond 32 adds; blocks have parts of two
  * tiles. Where fewer than four share it: they leave sums. */
 static const double meet_us = 5.46, more_parts_us = 0.58, straddle_us = 7.03, leave_us = 7.75;
@@ -60,8 +60,10 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
 {
     double step_us = large_tile_of(kernel)->cost.step_cycles / (machine->clock_ghz * 1e3);
     double tile_us = s->transposed ? transposed_end_us : p->align_c >= 16 && p->n % 4 == 0 ? end_us : scattered_end_us;
-    if (!p->beta_zero || p->bias_kind || p->activation)
+    if (p->bias_kind || p->activation)
         tile_us += more_end_us;
+    else if (!p->beta_zero)
+        tile_us += old_end_us;
     /* All blocks end their tiles at the same time, so what L2 does not hold is written while nothing is multiplied. */
     if (4.0 * (double)p->m * (double)p->n * (double)p->batch > (double)machine->l2_bytes)
         tile_us =
