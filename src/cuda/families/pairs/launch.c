@@ -39,7 +39,7 @@ static const double split_sectors = 1.35, shifted_split_sectors = 1.15;
 /* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses (k of
  * 64 to 256).
  */
-static const double beta_us = 0.9375, odd_beta_us = 3.9;
+static const double beta_us = 1.5, odd_beta_us = 4.0;
 
 /* Decides which operands are copied first. Returns NULL, or why the product cannot run so. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const pairs_tile *t,

@@ -42,9 +42,9 @@ static const double idle_partitions = 0.90;
  * one: the busiest multiprocessor has this share of the room that an even spread would leave it. Brief tiles' blocks
  * end too soon for that to show. */
 static const double uneven_last = 0.5;
-/* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
- * at odd addresses. */
-static const double old_us = 8.27952e-05, odd_old_us = 0.000317382, brief_old_us = 1.55489e-05, first_old_us = 0.364406;
+/* Where C is read, the first of what it holds is waited for so long; and a multiprocessor takes so much longer for each
+ * result, for one where rows of C lie at odd addresses, and for one of a brief tile. */
+static const double first_old_us = 0.36, old_us = 0.00008, odd_old_us = 0.00032, brief_old_us = 0.00002;
 /* Small matrices of a batch fill a brief tile better than others. That pays up to so many k and rounds of blocks. */
 enum { BRIEF_BATCH_K = 64, BRIEF_BATCH_ROUNDS = 8 };
 static const double turned =
