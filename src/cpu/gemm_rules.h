@@ -89,6 +89,12 @@ static inline int64_t rank_columns(const rung_cpu_args *p)
     return max64(p->cpu->l1_bytes * 3 / 4 / (4 * p->k) / (2 * p->kernel->vl), 4) * 2 * p->kernel->vl;
 }
 
+/* Returns true where units are as wide as lines on a processor whose hardware does not follow rows. */
+static inline int has_whole_vectors(const rung_cpu_args *p)
+{
+    return !sums_as_lines(p) && !p->cpu->three_loads;
+}
+
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
  * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
  * tiles are narrow. Where L3 is far, a C that L2 does not hold is better written by tiles, if L1 does
@@ -307,11 +313,12 @@ static inline int wants_dots_in_fours(const rung_cpu_args *p)
 
 /* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. Where
  * three vectors are loaded a cycle tiles whose lanes are full, or that have few steps to add up, take less sooner, if
- * rows enough share the turned B. */
+ * rows enough share the turned B. Whole vectors that two loads feed add up more sums at once. */
 static inline int wants_dots(const rung_cpu_args *p)
 {
     enum { COLUMNS = 4, STEPS_OF_ONE_ROW = 5, OUTPUTS_A_STEP = 5, OUTPUTS_OF_FULL = 2 };
     enum { COLUMNS_OF_FEW = 5, COLUMNS_OF_FULL = 11, STEPS_OF_WIDE = 48, ROWS_PARTS = 3 };
+    enum { STEPS_OF_WHOLE = 100, OUTPUTS_OF_WHOLE = 8 };
     if (!p->trans_b || p->trans_a)
         return 0;
     if (p->n <= COLUMNS || (p->m == 1 && p->k >= STEPS_OF_ONE_ROW) || wants_dots_in_fours(p))
@@ -319,6 +326,8 @@ static inline int wants_dots(const rung_cpu_args *p)
     int is_full = has_narrow_tiles(p) ? (p->n & (p->kernel->vl - 1)) == 0
                                       : p->n >= COLUMNS_OF_FULL || (p->n > COLUMNS_OF_FEW && p->k < STEPS_OF_WIDE);
     is_full &= p->cpu->three_loads && ROWS_PARTS * p->m >= p->n;
+    if (has_whole_vectors(p) && p->k >= STEPS_OF_WHOLE)
+        return p->m * p->n <= OUTPUTS_OF_WHOLE * p->k;
     return p->m * p->n <= (is_full ? OUTPUTS_OF_FULL : OUTPUTS_A_STEP) * p->k;
 }
 

@@ -44,13 +44,17 @@ static int64_t dot_columns_of_b(const rung_cpu_args *p)
 
 /* Returns the columns of a small C beside so many steps that tiles, for which one operand is turned first, take longer:
  * both lie with k innermost, and vectors are long enough to add up several rows and columns at once, but fill no tile
- * of so few. 0 elsewhere. */
+ * of so few. Where vectors are not halved that holds for a C of fewer results, and not for the longest k. 0 elsewhere.
+ */
 static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 440, ROWS_LEAST = 13, COLUMNS_MOST = 64, LONGER_MOST = 160, L2_PARTS = 2 };
+    enum { OUTPUTS_OF_WHOLE = 1150, STEPS_OF_WHOLE = 3000 };
     int is_near = (p->m + p->n) * p->k * 4 <= L2_PARTS * p->cpu->l2_bytes;
-    return halves_vectors(p) && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST && p->m >= ROWS_LEAST &&
-                   p->m <= LONGER_MOST && p->n <= LONGER_MOST && is_near
+    int is_small =
+        halves_vectors(p) || (has_whole_vectors(p) && p->m * p->n <= OUTPUTS_OF_WHOLE && p->k <= STEPS_OF_WHOLE);
+    return is_small && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST && p->m >= ROWS_LEAST && p->m <= LONGER_MOST &&
+                   p->n <= LONGER_MOST && is_near
                ? COLUMNS_MOST
                : 0;
 }
