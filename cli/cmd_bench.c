@@ -250,7 +250,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
         fprintf(stderr, "rung: not compared: %s\n", missing);
     if (code == CLI_PASS)
         cli_told_peers(bench.peers, bench.peer_count);
-    if (code == CLI_PASS && o->output && !(record = lab_record_open(o->output)))
+    if (code == CLI_PASS && o->output && !(record = cli_open_record(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS)
         code = bench_all(o, &bench, shapes, record);

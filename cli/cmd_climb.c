@@ -366,7 +366,7 @@ int cmd_climb(int argc, char **argv)
         snprintf(unnamed, sizeof unnamed, "/proc/self/fd/%d", memory);
         output = unnamed;
     }
-    if (output && !(x.record = lab_record_open(output)))
+    if (output && !(x.record = cli_open_record(output)))
         return cli_usage("%s", lab_error());
     code = run(&x, device, threads, size, peers);
     code = cli_close_record(x.record, output, code);

@@ -47,7 +47,7 @@ static void print_profile(cli_table *table, const lab_profile *p)
 static int write_json(const options *o, const lab_profile *profiles, int count, const char *command,
                       const profile_size *s)
 {
-    FILE *to = lab_record_open(o->json);
+    FILE *to = cli_open_record(o->json);
     if (!to)
         return cli_usage("%s", lab_error());
     for (int i = 0; i < count; i++) {
