@@ -80,7 +80,8 @@ FILE *cli_open_record(const char *file)
 
 int cli_close_record(FILE *record, const char *file, int code)
 {
-    const int idle = record && file == made && code != CLI_PASS && fseek(record, 0, SEEK_END) == 0 && ftell(record) == 0;
+    const int idle =
+        record && file == made && code != CLI_PASS && fseek(record, 0, SEEK_END) == 0 && ftell(record) == 0;
     if (idle)
         unlink(file);
     if (!record || lab_close(record, file) == RUNG_SUCCESS)

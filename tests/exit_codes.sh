@@ -234,6 +234,10 @@ while read -r verb kind code rest; do
     done
     # shellcheck disable=SC2086
     ends "$code" "$(echo "$words" | tr _ .)" env $settings "$rung" "$verb" "$@"
+    [ "$kind $code" = "argument 2" ] || continue
+    # shellcheck disable=SC2086
+    env $settings "$rung" "$verb" "$@" -o "$work/unasked" >"$work/out" 2>"$work/err" </dev/null # nothing is made before a command is taken
+    [ ! -e "$work/unasked" ] || { complain "a refused command has made the file of -o: $verb $*"; rm "$work/unasked"; }
 done <"$work/table"
 # Of several things a failure counts, whichever of them comes first: no later one that is right makes it forgotten.
 either() { # CODE WORDS ONE OTHER BETWEEN ARGUMENTS..., of which BOTH stands for the two with that between them

@@ -47,11 +47,12 @@ static const struct {
     const char *name;
     rung_lens_space space;
     rung_lens_kind kind;
-} kinds[SITES] = {{"load", RUNG_LENS_GLOBAL, RUNG_LENS_LOAD},     {"store", RUNG_LENS_GLOBAL, RUNG_LENS_STORE},
-                  {"copy", RUNG_LENS_GLOBAL, RUNG_LENS_ASYNC},    {"atomic", RUNG_LENS_GLOBAL, RUNG_LENS_ATOMIC},
-                  {"bulk", RUNG_LENS_GLOBAL, RUNG_LENS_BULK},     {"shared load", RUNG_LENS_SHARED, RUNG_LENS_LOAD},
-                  {"shared store", RUNG_LENS_SHARED, RUNG_LENS_STORE}, {"landing", RUNG_LENS_SHARED, RUNG_LENS_ASYNC},
-                  {"tensor", RUNG_LENS_SHARED, RUNG_LENS_MMA}};
+} kinds[SITES] = {
+    {"load", RUNG_LENS_GLOBAL, RUNG_LENS_LOAD},          {"store", RUNG_LENS_GLOBAL, RUNG_LENS_STORE},
+    {"copy", RUNG_LENS_GLOBAL, RUNG_LENS_ASYNC},         {"atomic", RUNG_LENS_GLOBAL, RUNG_LENS_ATOMIC},
+    {"bulk", RUNG_LENS_GLOBAL, RUNG_LENS_BULK},          {"shared load", RUNG_LENS_SHARED, RUNG_LENS_LOAD},
+    {"shared store", RUNG_LENS_SHARED, RUNG_LENS_STORE}, {"landing", RUNG_LENS_SHARED, RUNG_LENS_ASYNC},
+    {"tensor", RUNG_LENS_SHARED, RUNG_LENS_MMA}};
 
 static const struct {
     const char *name;
@@ -163,7 +164,8 @@ static void figures_of_a_launch(void **state)
     assert_null(lab_metric_words("nothing"));
 }
 
-/* Lays lane i at row0 + i * rows and column0 + i * columns of rows that are 100 elements long. rows 1000: of no operand.
+/* Lays lane i at row0 + i * rows and column0 + i * columns of rows that are 100 elements long. rows 1000: of no
+ * operand.
  */
 static const char *said_of(rung_lens_kind kind, int bytes, int64_t rows, int64_t columns, int64_t first)
 {
