@@ -10,13 +10,13 @@ cat >"$made/ncu" <<'TEXT'
 #!/bin/sh
 case "$*" in *"profile --launch r02_shared,r03_several_per_thread 65536"*) ;; *) echo "==ERROR== asked for: $*"; exit 1 ;; esac
 cat <<'CSV'
-"ID","Kernel Name","gpu__time_duration.sum","smsp__inst_executed.sum","smsp__issue_active.avg.pct_of_peak_sustained_active"
-"","","ns","inst","%"
-"0","r02_shared","1,000,000","100","50.5"
-"1","r02_shared","10,000","5","7.5"
-"2","r03_several_per_thread","10,000","6","8.5"
-"3","r03_several_per_thread","900,000","90","40.5"
-"4","another_kernel","5,000,000","1000","90.5"
+"ID","Kernel Name","gpu__time_duration.sum","smsp__inst_executed.sum","smsp__issue_active.avg.pct_of_peak_sustained_active","smsp__inst_executed.sum.per_second","of_smsp__inst_executed.sum"
+"","","ns","inst","%","inst/s","inst"
+"0","r02_shared","1,000,000","100","50.5","777","778"
+"1","r02_shared","10,000","5","7.5","777","778"
+"2","r03_several_per_thread","10,000","6","8.5","777","778"
+"3","r03_several_per_thread","900,000","90","40.5","777","778"
+"4","another_kernel","5,000,000","1000","90.5","777","778"
 CSV
 TEXT
 chmod +x "$made/ncu"
