@@ -63,6 +63,13 @@ driver profile --launch r02_shared 1000
 driver tune 8x8x8 --budget-ms 1 --candidates 1 --dry-run
 """.strip().splitlines()
 
+def rungs():
+    """Returns a command for one rung of each launcher of the GPU's ladder."""
+    rows = (HERE.parent.parent / "src/ladder/gpu/rows.inc").read_text()
+    first = {launch: name for name, launch in reversed(re.findall(r'^RUNG_CUDA\((\w+),[^)]*?\.launch = "(\w+)"', rows, re.M))}
+    return [f"driver verify --device gpu --no-vendor --kernel {name} --case NN:40x33x70:row,beta=0.5" for name in first.values()]
+
+
 # Words of which one is in every sentence that says what a command went without, or why it failed.
 REASONS = re.compile(r"no memory|[Cc]annot|no such|not |without|left out|failed|Too many|Input/output|Permission|out of|unavailable|no |was ignored")
 
@@ -155,7 +162,7 @@ def main():
     tried, bad, left_out = 0, 0, set()
     try:
         prepare(bench)
-        for words in COMMANDS:
+        for words in COMMANDS + rungs():
             if not re.search(o.regex, words):
                 continue
             lacking = [reason for reason in (bench.lacks("LENS"),) if reason and re.match("gpu|driver|learn", words)]
