@@ -74,6 +74,10 @@ def rungs():
 REASONS = re.compile(r"no memory|[Cc]annot|no such|not |without|left out|failed|Too many|Input/output|Permission|out of|unavailable|no |was ignored")
 
 
+# What sentences call the driver's functions.
+NAMES = {symbol: name for name, symbol in re.findall(r'X\((\w+), "(\w+)"', (HERE.parent.parent / "src/cuda/driver/driver.h").read_text())}
+
+
 class Command:
     """Is a command of the table, with what it prints and writes when nothing fails."""
 
@@ -118,8 +122,9 @@ class Command:
             return f"{left_open} streams stay open", failed
         if code and not re.search(r"^rung: |FAIL", complaints + out, re.M):
             return f"exit code {code} without a sentence: {complaints!r}", failed
-        if code and self.driver and "CUDA_ERROR_" not in complaints + out:
-            return f"exit code {code} without the driver's error: {complaints!r}", failed
+        call = r"cuMemAlloc\w*" if failed.startswith("cuMemAlloc") else f"({failed.removesuffix('_v2')}|{NAMES.get(failed)})"
+        if code and self.driver and not re.search(call + " (failed:|returned) CUDA_ERROR_", complaints + out):
+            return f"exit code {code} without the driver's call and error: {complaints!r}", failed
         if "--timeline" in self.words and failed == "realloc":
             written = self.normal[3]  # a trace has as many spans as it has memory for
         if code == 0 and without_names(out + written) != without_names(self.normal[1] + self.normal[3]) and not REASONS.search(complaints + out):
