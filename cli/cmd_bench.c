@@ -70,7 +70,7 @@ static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_
     cli_number(table, row->us);
     cli_number(table, gpu ? row->gflops * 1e-3 : row->gflops);
     if (gpu)
-        cli_number(table, row->time.sm_mhz ? row->time.sm_mhz : NAN);
+        cli_number(table, row->time.sm_mhz ? (double)row->time.sm_mhz : NAN);
     else
         cli_number(table, row->gflops / bench->peak_gflops);
     const rung_kernel *kernel = rung_kernel_find(row->kernel); /* it is the floor of FP32: tensor cores go below it */
