@@ -45,6 +45,7 @@ typedef struct call {
     int huge;       /* it is planned and not run: there is no memory for it here */
     int capturing;  /* into a graph */
     int number;     /* among those of its kernel */
+    int backwards;  /* one of its operands goes so through the batch */
     int64_t memory; /* bytes that the device still gives; negative: enough */
     rung_math math;
     int64_t limit;
@@ -209,7 +210,8 @@ static rung_gemm draw_product(call *c)
     c->limit = limits[draw(8)];
     c->capturing = draw(10) == 0;
     c->memory = draw(6) ? -1 : memories[draw(4)];
-    if (g.batch > 1 && !c->huge && !c->arrays && !are_far && !are_folded && c->number % 3 == 0)
+    c->backwards = g.batch > 1 && !c->huge && !c->arrays && !are_far && !are_folded && c->number % 3 == 0;
+    if (c->backwards)
         go_backwards(&g, c->number / 3 % 3);
     return g;
 }
@@ -237,9 +239,9 @@ static void say_call(call *c)
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
              g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
              (long long)g->ldb, (long long)g->ldc, (long long)g->batch,
-             c->arrays                                               ? " arrays"
-             : g->stride_a < 0 || g->stride_b < 0 || g->stride_c < 0 ? " back"
-                                                                     : "",
+             c->arrays      ? " arrays"
+             : c->backwards ? " back"
+                            : "",
              scalars[c->device_scalars], c->in_host ? " host" : "", (int)g->bias_kind, (int)g->activation,
              (double)g->alpha, (double)g->beta, (long long)c->limit, c->capturing ? " capturing" : "",
              (long long)c->memory);
