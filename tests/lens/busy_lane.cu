@@ -1,5 +1,5 @@
-/* No fault: one lane of a block, neither its first nor its last, reads more than a log holds, and the others wait for no
- * one. */
+/* No fault: one lane of a block, neither its first nor its last, reads more than a log holds, and the others wait for
+ * no one. */
 #define KERNEL_NAME busy_lane
 #define BEFORE_THE_END                                                                                                 \
     if (row == 0 && column == 5)                                                                                       \
