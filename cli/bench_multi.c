@@ -394,7 +394,7 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         code = read_grid(&s, rung_multi_ranks(s.owner), &rows, &cols);
     if (code == CLI_PASS)
         code = check_panels(&s); /* the owner has been opened as the environment says */
-    if (code == CLI_PASS && mine && o->output && !(s.record = lab_record_open(o->output)))
+    if (code == CLI_PASS && mine && o->output && !(s.record = cli_open_record(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS && mine)
         cli_table_begin(&s.table, (cli_format)o->format, columns);

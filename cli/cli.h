@@ -131,7 +131,10 @@ void cli_note(const cli_table *table, const char *format, ...) __attribute__((fo
 int cli_finish(int code);
 /* Rows go to -o's file too, as JSON lines of this kind. */
 int cli_copy_rows(const char *kind, const char *file);
-/* Closes a file of result lines. Returns `code`, or CLI_FAIL when not all of it could be written. record may be NULL.
+/* Opens the file of -o to append to it; NULL with lab_error() set when that fails. */
+FILE *cli_open_record(const char *file);
+/* Closes a file of result lines; one that this command has made, and wrote nothing to before it failed or was refused,
+ * goes. Returns `code`, or CLI_FAIL when not all of it could be written. record may be NULL.
  */
 int cli_close_record(FILE *record, const char *file, int code);
 

@@ -70,7 +70,7 @@ static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_
     cli_number(table, row->us);
     cli_number(table, gpu ? row->gflops * 1e-3 : row->gflops);
     if (gpu)
-        cli_number(table, row->time.sm_mhz ? row->time.sm_mhz : NAN);
+        cli_number(table, row->time.sm_mhz ? (double)row->time.sm_mhz : NAN);
     else
         cli_number(table, row->gflops / bench->peak_gflops);
     const rung_kernel *kernel = rung_kernel_find(row->kernel); /* it is the floor of FP32: tensor cores go below it */
@@ -250,7 +250,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
         fprintf(stderr, "rung: not compared: %s\n", missing);
     if (code == CLI_PASS)
         cli_told_peers(bench.peers, bench.peer_count);
-    if (code == CLI_PASS && o->output && !(record = lab_record_open(o->output)))
+    if (code == CLI_PASS && o->output && !(record = cli_open_record(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS)
         code = bench_all(o, &bench, shapes, record);

@@ -64,7 +64,7 @@ static void print_line(climb *x, const char *name, int64_t n, double gflops, dou
     cli_number(&x->table, x->previous > 0.0 && gflops > 0.0 ? gflops / x->previous : NAN);
     cli_number(&x->table, x->vendor > 0.0 && gflops > 0.0 ? gflops / x->vendor : NAN);
     cli_number(&x->table, error_u);
-    cli_number(&x->table, cases > 0 ? cases : NAN);
+    cli_number(&x->table, cases > 0 ? (double)cases : NAN);
     cli_text(&x->table, failed ? "FAIL" : "ok");
     cli_bar(bar, sizeof bar, x->vendor > 0.0 ? gflops / x->vendor : 0.0, BAR_CELLS);
     snprintf(painted, sizeof painted, "%s%s%s", paint(failed, production), bar, cli_colour() ? "\033[0m" : "");
@@ -366,7 +366,7 @@ int cmd_climb(int argc, char **argv)
         snprintf(unnamed, sizeof unnamed, "/proc/self/fd/%d", memory);
         output = unnamed;
     }
-    if (output && !(x.record = lab_record_open(output)))
+    if (output && !(x.record = cli_open_record(output)))
         return cli_usage("%s", lab_error());
     code = run(&x, device, threads, size, peers);
     code = cli_close_record(x.record, output, code);

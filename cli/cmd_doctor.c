@@ -154,7 +154,7 @@ static void check_one_gpu(report *r, int index)
         if (monitor.device)
             found(r, "NVML", "clocks, power and throttling are watched while measuring");
         else
-            missing(r, "NVML", "libnvidia-ml.so.1 does not open",
+            missing(r, "NVML", monitor.calls ? "it does not know this GPU" : "libnvidia-ml.so.1 does not open",
                     "clocks and power in results, throttled samples thrown away");
         if (m->arch != 90)
             line(r, "Hopper kernels", "missing", "need compute capability 9.0",

@@ -68,7 +68,7 @@ static void print_site(cli_table *table, const rung_lens_site *s)
     cli_number(table, global ? s->sectors / s->requests : NAN);
     cli_number(table, s->bytes_moved > 0 ? 100.0 * s->bytes_used / s->bytes_moved : NAN);
     cli_number(table, global || s->wavefronts == 0 ? NAN : s->wavefronts / s->requests);
-    cli_number(table, global || s->wavefronts == 0 ? NAN : s->ways);
+    cli_number(table, global || s->wavefronts == 0 ? NAN : (double)s->ways);
     cli_text(table, source);
 }
 

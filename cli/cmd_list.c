@@ -37,8 +37,8 @@ static void print_row(cli_table *table, const rung_kernel *k)
     cli_text(table, lab_role_names[k->role]);
     cli_text(table, lab_arith_names[k->arith]);
     cli_text(table, tile);
-    cli_number(table, k->threads ? k->threads : NAN);
-    cli_number(table, k->arch ? k->arch : NAN);
+    cli_number(table, k->threads ? (double)k->threads : NAN);
+    cli_number(table, k->arch ? (double)k->arch : NAN);
     if (table->format != CLI_TABLE) {
         cli_text(table, accepts);
         cli_text(table, k->file);

@@ -47,7 +47,7 @@ static void print_profile(cli_table *table, const lab_profile *p)
 static int write_json(const options *o, const lab_profile *profiles, int count, const char *command,
                       const profile_size *s)
 {
-    FILE *to = lab_record_open(o->json);
+    FILE *to = cli_open_record(o->json);
     if (!to)
         return cli_usage("%s", lab_error());
     for (int i = 0; i < count; i++) {
@@ -113,10 +113,10 @@ static int counters(const char *names, const char *shape, lab_profile *profiles,
     return CLI_FAIL;
 }
 
-static int without_prediction(void)
+static int without_prediction(const char *why)
 {
     cli_progress(NULL);
-    fprintf(stderr, "rung: without the lens's prediction: %s\n", lab_error());
+    fprintf(stderr, "rung: without the lens's prediction: %s\n", why);
     return CLI_FAIL;
 }
 
@@ -136,12 +136,15 @@ static int predict(lab_profile *profiles, int count, const profile_size *s)
         for (int j = 0; j < LAB_COUNTERS; j++)
             profiles[i].predicted[j] = NAN;
         cli_progress("lens: %s", profiles[i].kernel);
-        if (lab_lens_missing(c.kernel) || (!sum && lab_lens_whole(c.kernel)))
+        const char *missing = lab_lens_missing(c.kernel);
+        if (missing)
+            outcome = without_prediction(missing);
+        else if (!sum && lab_lens_whole(c.kernel))
             continue; /* such a product would take half a minute: its counters stand alone */
-        if (lab_lens_run(&c, &result) == RUNG_SUCCESS)
+        else if (lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
         else
-            outcome = without_prediction();
+            outcome = without_prediction(lab_error());
     }
     cli_progress(NULL);
     return outcome;
@@ -195,7 +198,7 @@ static int profile_kernels(const options *o, const char **words, int count, cons
         blocked = counters(names, shape, profiles, kernels);
     if (driver && blocked && !o->no_counters)
         timing_alone(profiles, kernels, shape, s);
-    int predicted = lab_lens_open() == RUNG_SUCCESS ? predict(profiles, kernels, s) : without_prediction();
+    int predicted = lab_lens_open() == RUNG_SUCCESS ? predict(profiles, kernels, s) : without_prediction(lab_error());
     cli_table table;
     cli_table_begin(&table, (cli_format)o->format, columns);
     for (int i = 0; i < kernels; i++)

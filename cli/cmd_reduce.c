@@ -178,7 +178,7 @@ int cmd_reduce(int argc, char **argv)
         code = read_sizes(&o, words, count);
     if (code)
         return code;
-    if (o.output && !(to = lab_record_open(o.output)))
+    if (o.output && !(to = cli_open_record(o.output)))
         return cli_usage("%s", lab_error());
     rung_status status = lab_place_open(&place, device, 0);
     if (status != RUNG_SUCCESS) {

@@ -132,7 +132,7 @@ static int record_times(const tune_options *o, lab_bench *bench, const lab_shape
 
 static int record_all(const tune_options *o, lab_bench *bench, const lab_shapes *shapes)
 {
-    FILE *file = lab_record_open(o->times);
+    FILE *file = cli_open_record(o->times);
     if (!file)
         return cli_usage("%s", lab_error());
     int code = CLI_PASS;

@@ -15,7 +15,7 @@ static const cli_column columns[] = {{"pattern", "FFMAs with", 52, -1},
 static int write_rows(const char *file, const lab_place *place, const lab_ports_row *rows, int count, double peak)
 {
     lab_monitor monitor;
-    FILE *to = lab_record_open(file);
+    FILE *to = cli_open_record(file);
     if (!to)
         return cli_fail("%s", lab_error());
     lab_monitor_open(&monitor, place);

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static FILE *copy; /* the file of -o, which gets rows as JSON lines */
 static const char *copy_file, *copy_kind;
+static const char *made; /* the file of -o, where this command has made it */
 
 static void quote(FILE *to, const char *text, int json)
 {
@@ -46,7 +48,7 @@ int cli_copy_rows(const char *kind, const char *file)
 {
     if (copy)
         return cli_usage("%s: -o is given twice", kind);
-    copy = lab_record_open(file);
+    copy = cli_open_record(file);
     copy_file = file;
     copy_kind = kind;
     return copy ? CLI_PASS : cli_usage("%s", lab_error());
@@ -67,8 +69,21 @@ static void copy_cell(const cli_table *table, const char *text, int is_text)
         fputs("}\n", copy);
 }
 
+FILE *cli_open_record(const char *file)
+{
+    struct stat there;
+    const int is_new = lstat(file, &there) != 0;
+    FILE *record = lab_record_open(file);
+    made = record && is_new ? file : NULL;
+    return record;
+}
+
 int cli_close_record(FILE *record, const char *file, int code)
 {
+    const int idle =
+        record && file == made && code != CLI_PASS && fseek(record, 0, SEEK_END) == 0 && ftell(record) == 0;
+    if (idle)
+        unlink(file);
     if (!record || lab_close(record, file) == RUNG_SUCCESS)
         return code;
     int failed = cli_fail("%s", lab_error());

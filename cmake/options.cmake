@@ -11,7 +11,8 @@ set(RUNG_SANITIZE "" CACHE STRING "Sanitizers for host code, as in -fsanitize=..
 
 add_library(rung_flags INTERFACE)
 target_compile_options(rung_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-  -Wpointer-arith -fno-math-errno -ffp-contract=off
+  -Wpointer-arith -Wconversion -Wno-sign-conversion # a number is not cut without a word
+  -fno-math-errno -ffp-contract=off
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=.)
 if(RUNG_WERROR)
   target_compile_options(rung_flags INTERFACE -Werror)

@@ -170,7 +170,9 @@ typedef struct window {
     int64_t row, rows, column, columns, entry;
 } window;
 
-static rung_status check_window(lab_bench *bench, const rung_gemm *g, const window *w, double *error_u, double *chain_u)
+/* old: how far behind C its old numbers lie, where beta is not 0. */
+static rung_status check_window(lab_bench *bench, const rung_gemm *g, int64_t old, const window *w, double *error_u,
+                                double *chain_u)
 {
     lab_place *place = bench->place;
     int row = g->layout == RUNG_ROW_MAJOR;
@@ -185,10 +187,12 @@ static rung_status check_window(lab_bench *bench, const rung_gemm *g, const wind
     LAB_TRY(lab_buffer_reserve(place, &bench->chain, w->rows * w->columns * 4));
     lab_reference_args r = {.a = a,
                             .b = b,
+                            .c0 = {c.at + old, c.line_step, c.step},
                             .m = w->rows,
                             .n = w->columns,
                             .k = g->k,
                             .alpha = g->alpha,
+                            .beta = g->beta,
                             .c64 = bench->c64.at,
                             .size = bench->size.at,
                             .chain = bench->chain.at};
@@ -213,13 +217,13 @@ static double check_limit(const lab_place *place)
 }
 
 /* Checks all of C where that is affordable, else strips of rows and columns at both ends and at a random place. */
-static rung_status check_entry(lab_bench *bench, const rung_gemm *g, int64_t entry, double limit, double *error_u,
-                               double *chain_u)
+static rung_status check_entry(lab_bench *bench, const rung_gemm *g, int64_t old, int64_t entry, double limit,
+                               double *error_u, double *chain_u)
 {
     double each = (double)g->k;
     window all = {0, g->m, 0, g->n, entry};
     if ((double)g->m * (double)g->n * each <= limit)
-        return check_window(bench, g, &all, error_u, chain_u);
+        return check_window(bench, g, old, &all, error_u, chain_u);
     int64_t rows = (int64_t)fmin(fmax(limit / 6.0 / ((double)g->n * each), 1.0), fmin(SAMPLE_LINES, (double)g->m));
     int64_t columns = (int64_t)fmin(fmax(limit / 6.0 / ((double)g->m * each), 1.0), fmin(SAMPLE_LINES, (double)g->n));
     uint64_t chance = lab_mix((uint64_t)g->m * 31 + (uint64_t)g->n);
@@ -227,26 +231,42 @@ static rung_status check_entry(lab_bench *bench, const rung_gemm *g, int64_t ent
     int64_t column[] = {0, (int64_t)(chance % (uint64_t)(g->n - columns + 1)), g->n - columns};
     for (int i = 0; i < 3; i++) {
         window across = {row[i], rows, 0, g->n, entry}, down = {0, g->m, column[i], columns, entry};
-        LAB_TRY(check_window(bench, g, &across, error_u, chain_u));
-        LAB_TRY(check_window(bench, g, &down, error_u, chain_u));
+        LAB_TRY(check_window(bench, g, old, &across, error_u, chain_u));
+        LAB_TRY(check_window(bench, g, old, &down, error_u, chain_u));
     }
     return RUNG_SUCCESS;
 }
 
-/* Runs a contender once into poisoned memory, with beta = 0, and judges it. Of a batch it judges both ends and the
- * middle. */
-static rung_status check(lab_bench *bench, arrangement *x, runner *r, double *error_u, double *chain_u)
+/* Poisons the words of C, and those around it; where beta is not 0 each entry gets old numbers, the same ones at every
+ * call. */
+static rung_status poison(lab_bench *bench, const rung_gemm *g, float *c, int64_t around)
 {
-    rung_gemm kept = x->gemm;
-    int64_t entries[] = {0, kept.batch / 2, kept.batch - 1};
-    x->gemm.beta = 0.0f;
-    LAB_TRY(lab_pattern(bench->place, kept.c, LAB_POISON, (size_t)(kept.stride_c * kept.batch)));
-    rung_status status = run_set(r, 0);
-    for (int i = 0; i < 3 && status == RUNG_SUCCESS; i++)
+    const int by_rows = g->layout == RUNG_ROW_MAJOR;
+    LAB_TRY(lab_pattern(bench->place, c - around, LAB_POISON, (size_t)(g->stride_c * g->batch + 2 * around)));
+    for (int64_t e = 0; e < g->batch && g->beta != 0.0f; e++) {
+        lab_fill_args args = {.view = {c + e * g->stride_c, g->ldc, 1},
+                              .lines = by_rows ? g->m : g->n,
+                              .length = by_rows ? g->n : g->m,
+                              .seed = 14 + (uint64_t)e,
+                              .data = LAB_SIGNED};
+        LAB_TRY(lab_fill(bench->place, &args));
+    }
+    return RUNG_SUCCESS;
+}
+
+/* Runs a contender once and judges it. The second set has C's old numbers, too. Of a batch it judges both ends and the
+ * middle. */
+static rung_status check(lab_bench *bench, const arrangement *x, runner *r, double *error_u, double *chain_u)
+{
+    const rung_gemm *g = &x->gemm;
+    const int64_t entries[] = {0, g->batch / 2, g->batch - 1};
+    LAB_TRY(poison(bench, g, g->c, 0));
+    LAB_TRY(poison(bench, g, g->c + x->set_c, 0));
+    LAB_TRY(run_set(r, 0));
+    for (int i = 0; i < 3; i++)
         if (i == 0 || entries[i] != entries[i - 1])
-            status = check_entry(bench, &x->gemm, entries[i], check_limit(bench->place) / 3.0, error_u, chain_u);
-    x->gemm = kept;
-    return status;
+            LAB_TRY(check_entry(bench, g, x->set_c, entries[i], check_limit(bench->place) / 3.0, error_u, chain_u));
+    return RUNG_SUCCESS;
 }
 
 static rung_status hash_of(lab_place *place, const void *at, int64_t words, uint64_t *hash)
@@ -261,10 +281,10 @@ static rung_status hash_of(lab_place *place, const void *at, int64_t words, uint
 
 /* Runs the second set's product twice: it must give the same bits, leave the operands as they were, and write nothing
  * around C. */
-static rung_status check_call(lab_bench *bench, arrangement *x, runner *r, lab_bench_row *row)
+static rung_status check_call(lab_bench *bench, const arrangement *x, runner *r, lab_bench_row *row)
 {
     lab_place *place = bench->place;
-    const rung_gemm kept = x->gemm, *g = &x->gemm;
+    const rung_gemm *g = &x->gemm;
     const int by_rows = g->layout == RUNG_ROW_MAJOR;
     const float *inputs[] = {g->a + x->set_a, g->b + x->set_b};
     const int64_t input_words[] = {x->set_a, x->set_b}, words = g->stride_c * g->batch;
@@ -281,15 +301,11 @@ static rung_status check_call(lab_bench *bench, arrangement *x, runner *r, lab_b
     lab_tally tally;
     for (int i = 0; i < 2; i++)
         LAB_TRY(hash_of(place, inputs[i], input_words[i], &before[i]));
-    x->gemm.beta = 0.0f;
-    rung_status status = RUNG_SUCCESS;
-    for (int i = 0; i < 2 && status == RUNG_SUCCESS; i++) {
-        LAB_TRY(lab_pattern(place, c - GUARD, LAB_POISON, (size_t)around.words));
-        status = run_set(r, 1);
+    for (int i = 0; i < 2; i++) {
+        LAB_TRY(poison(bench, g, c, GUARD));
+        LAB_TRY(run_set(r, 1));
         LAB_TRY(hash_of(place, c, words, &bits[i]));
     }
-    x->gemm = kept;
-    LAB_TRY(status);
     for (int i = 0; i < 2; i++)
         LAB_TRY(hash_of(place, inputs[i], input_words[i], &now[i]));
     LAB_TRY(lab_tally_begin(place));

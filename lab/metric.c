@@ -295,7 +295,7 @@ static void global_pattern(const rung_lens_site *s, char *text, size_t bytes)
         snprintf(text, bytes, ": neighbouring lanes %s neighbouring rows", verb_of(s));
     else if (rows != 0)
         snprintf(text, bytes, ": neighbouring lanes %s different rows, %lld apart", verb_of(s), (long long)rows);
-    else if (columns * 4 > s->bytes)
+    else if (llabs(columns) * 4 > s->bytes)
         snprintf(text, bytes, ": neighbouring lanes %s columns %lld apart", verb_of(s), (long long)columns);
     else if (columns * 4 == s->bytes && s->sample_offset[0] % 32 != 0)
         snprintf(text, bytes, ": the lanes %s side by side, but from byte %lld of a sector on", verb_of(s),

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A setting of the environment that is there and empty is as one that is not there, whichever it is: scripts clear settings so. On a machine
-# without a GPU.
+# A setting of the environment that is there and empty is as one that is not there, whichever it is: scripts clear settings so. And a folder
+# that is there and empty is as one that is not there. On a machine without a GPU.
 # usage: empty_settings.sh RUNG SOURCE_DIR
 rung=$1 bad=0 looked=0
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
@@ -26,6 +26,14 @@ for name in $names; do
     looked=$((looked + 1))
     (eval "export $name="; tell) >"$work/empty"
     cmp -s "$work/unset" "$work/empty" || { echo "FAILED: with an empty $name:"; diff "$work/unset" "$work/empty" | head -n 5; bad=1; }
+done
+for name in RUNG_LEARN RUNG_LENS_KERNELS RUNG_DEVICE_IMAGES; do
+    mkdir "$work/folder"
+    for there in empty none; do
+        (eval "export $name=$work/folder"; "$rung" learn; echo "ended with $?"; tell) >"$work/$there" 2>&1
+        rm -rf "$work/folder"
+    done
+    cmp -s "$work/empty" "$work/none" || { echo "FAILED: with an empty folder for $name:"; diff "$work/none" "$work/empty" | head -n 5; bad=1; }
 done
 echo "$looked settings are as if they were not there where they are empty"
 [ $looked -ge 25 ] && [ $bad = 0 ]

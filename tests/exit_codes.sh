@@ -197,6 +197,17 @@ for verb in $verbs; do
         done
     done
 done
+# Numbers of each first digit are numbers: behind options, where what comes next is refused, and as lengths and shapes.
+for digit in 1 2 3 4 5 6 7 8 9; do
+    for verb in $verbs; do
+        for option in $("$rung" help "$verb" | sed -n 's/^ *\(--[a-z-]*\) N .*/\1/p'); do
+            ends 2 bogus "$rung" "$verb" "$option" "$digit" --bogus
+        done
+    done
+    ends 0 . "$rung" reduce --device cpu --quick --budget-ms 1 "${digit}00"
+    ends 0 . "$rung" explain --device cpu "${digit}x${digit}0x${digit}01"
+    [ ! -e "$lens" ] || ends 0 . "$rung" profile r02_shared "${digit}00" --no-counters
+done
 # No device before the first, and none whose number is no number.
 for device in gpu-1 gpu1x gpu00000001 GPU cuda ''; do
     ends 2 "device" "$rung" verify --device "$device" --quick
@@ -234,6 +245,10 @@ while read -r verb kind code rest; do
     done
     # shellcheck disable=SC2086
     ends "$code" "$(echo "$words" | tr _ .)" env $settings "$rung" "$verb" "$@"
+    [ "$kind $code" = "argument 2" ] || continue
+    # shellcheck disable=SC2086
+    env $settings "$rung" "$verb" "$@" -o "$work/unasked" >"$work/out" 2>"$work/err" </dev/null # nothing is made before a command is taken
+    [ ! -e "$work/unasked" ] || { complain "a refused command has made the file of -o: $verb $*"; rm "$work/unasked"; }
 done <"$work/table"
 # Of several things a failure counts, whichever of them comes first: no later one that is right makes it forgotten.
 either() { # CODE WORDS ONE OTHER BETWEEN ARGUMENTS..., of which BOTH stands for the two with that between them

@@ -126,10 +126,14 @@ def outcome(bench, command):
 
 
 def refusal(bench, words):
-    """Returns what a command says that is refused before anything runs; nothing where it is not."""
+    """Returns what a command says that is refused before anything runs, and what it wrote; nothing where it is not refused."""
+    before = set(bench.work.iterdir())
     said = subprocess.run([bench.build / "bin" / "rung", *words], cwd=bench.work, env=bench.environment(), capture_output=True, text=True)
-    (bench.work / "rows.jsonl").unlink(missing_ok=True)
-    return said.stderr.removeprefix("rung: ").rstrip("\n") if said.returncode == 2 else ""
+    made = set(bench.work.iterdir()) - before
+    for path in made:
+        path.unlink()
+    written = "".join(f", and writes {path.name}" for path in made)
+    return said.stderr.removeprefix("rung: ").rstrip("\n") + written if said.returncode == 2 else ""
 
 
 def given_to(verb, words, option, kind):
@@ -161,7 +165,10 @@ class Judge:
             name = option.lstrip("-")
             due = next((sentence for sentence, names in refused.items() if name in names.split()), None)
             if due:
-                said = refusal(self.bench, [verb, *given_to(verb, words, option, kind)])
+                tried = given_to(verb, words, option, kind)
+                said = refusal(self.bench, [verb, *tried])
+                if ("-o", "FILE") in options_of(self.bench, verb) and "o" not in " ".join(refused.values()).split():
+                    said = said and refusal(self.bench, [verb, *given_to(verb, tried, "-o", "FILE")]) # nothing is written to either
                 self.tell(command, option, f"says: {said}", said == due.replace("--X", option))
             elif need != "refusals" and (verb, name) not in self.seen and name not in ELSEWHERE.get(verb, "").split() and option not in command:
                 plain = plain or outcome(self.bench, f"rung {shlex.join(command)}")

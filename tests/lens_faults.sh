@@ -43,6 +43,7 @@ look two_writers 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;"
 look one_less 1 "C\[0\]\[15\] is .*, not .* (off by .* u, allowed 53;"
 look not_a_number 1 "C\[18\]\[20\] is not a number"
 look changed_input 1 "operand A was changed"
+look swapped_input 1 "operand A was changed"
 look errs_50 0 "worst error [45][0-9][.].* u; nothing out of bounds"
 look errs_56 1 "off by 5[4-9][.0-9]* u, allowed 53;"
 look uninitialised_tile 1 "line 38: reads shared a_tile .*, which nothing has written"
@@ -90,6 +91,8 @@ look misaligned_read 1 "line 15: makes a 16-byte access to shared byte .*, which
 look lost_hand_over 1 "its mbarrier still lacks 1 of 129 arrivals"
 look endless_loop 1 "thread 53, .* line 4[0-3]: still runs after .* an endless loop" --patience 1
 look awaited_in_vain 1 "thread 7, .* line 8: has looked for .* an endless loop" --patience 1
+# What one lane has asked for is counted as it goes on, and the log given back, whatever the lanes after it do.
+(ulimit -v 450000; exec "$rung" lens --file "$folder/busy_lane.cu" --tile 16x16 --threads 256 --all 37x41x45) >"$out" 2>&1 || { echo "FAIL busy_lane, in 450 MB of addresses:"; tail -n 2 "$out"; failed=1; }
 look endless_reads 1 "endless_reads.cu line [78]: still runs after .* an endless loop" --patience 1
 look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 232448" --shared 300000
 # A fault of each other kind, by its number in kinds.cu.

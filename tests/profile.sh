@@ -1,8 +1,8 @@
 #!/bin/sh
 # rung profile: what it takes from ncu's table, here a made one: a sum's launches are added, and percentages are the longest launch's,
 # whether it comes first or last. The CPU's rungs are told from their counts. And the H200's counters of the sums agree with the lens.
-# usage: profile.sh RUNG LENS SOURCE_DIR LOST_DRIVER
-rung=$1 lens=$2 source=$3 lost=$4 bad=0
+# usage: profile.sh RUNG LENS SOURCE_DIR LOST_DRIVER WHOLE_DRIVER
+rung=$1 lens=$2 source=$3 lost=$4 whole=$5 bad=0
 made=$(mktemp -d) || exit 1
 trap 'rm -rf "$made"' EXIT
 ln -s "$lens" "$made/libcuda.so.1" # a driver, so that counters are asked for
@@ -10,13 +10,13 @@ cat >"$made/ncu" <<'TEXT'
 #!/bin/sh
 case "$*" in *"profile --launch r02_shared,r03_several_per_thread 65536"*) ;; *) echo "==ERROR== asked for: $*"; exit 1 ;; esac
 cat <<'CSV'
-"ID","Kernel Name","gpu__time_duration.sum","smsp__inst_executed.sum","smsp__issue_active.avg.pct_of_peak_sustained_active"
-"","","ns","inst","%"
-"0","r02_shared","1,000,000","100","50.5"
-"1","r02_shared","10,000","5","7.5"
-"2","r03_several_per_thread","10,000","6","8.5"
-"3","r03_several_per_thread","900,000","90","40.5"
-"4","another_kernel","5,000,000","1000","90.5"
+"ID","Kernel Name","gpu__time_duration.sum","smsp__inst_executed.sum","smsp__issue_active.avg.pct_of_peak_sustained_active","smsp__inst_executed.sum.per_second","of_smsp__inst_executed.sum"
+"","","ns","inst","%","inst/s","inst"
+"0","r02_shared","1,000,000","100","50.5","777","778"
+"1","r02_shared","10,000","5","7.5","777","778"
+"2","r03_several_per_thread","10,000","6","8.5","777","778"
+"3","r03_several_per_thread","900,000","90","40.5","777","778"
+"4","another_kernel","5,000,000","1000","90.5","777","778"
 CSV
 TEXT
 chmod +x "$made/ncu"
@@ -77,6 +77,18 @@ failed() { # KERNEL SIZE
 failed r02_shared 4096
 failed l01_naive,l02_coalesced 16x16x16
 RUNG_LIBCUDA=$lens "$rung" profile --launch l01_naive 16x16x16 || { echo "FAILED: a kernel that does not fail is said to"; bad=1; }
+
+# What ncu watches has whole operands, of the sizes asked for, and a result of them: nobody else looks at it.
+launched() { # KERNEL SIZE FLOATS_OF_EACH_PIECE...
+    kernel=$1 size=$2
+    shift 2
+    RUNG_LIBCUDA=$whole "$rung" profile --launch "$kernel" "$size" 2>"$made/said" || bad=1
+    for floats; do echo "memory: $floats floats, of which nothing has written 0"; done | sort >"$made/wanted"
+    grep ^memory "$made/said" | sort | comm -13 - "$made/wanted" | grep -q . && { echo "FAILED: $kernel of $size has not memory of $* floats, all written:"; cat "$made/said"; bad=1; }
+}
+launched l01_naive 16x80x24 384 1920 1280
+launched l10_thread_tile_8x8,l02_coalesced 33x70x9 297 630 2310 297 630 2310
+launched r02_shared 5000 5000 1
 
 "$rung" profile c05_packing 1024x1024x1024 --counters "$source/results/ladder-cpu-counts.jsonl" --format csv >"$made/csv" || bad=1
 expect 'c05_packing,instructions,1.20436822e+09,1.1216'

@@ -216,6 +216,23 @@ static void near_names_are_suggested(void **state)
     assert_string_equal(lab_name_nearest(names, "benhc"), "bench");
     assert_null(lab_name_nearest(names, "zzzzzzzzzz"));
     assert_string_equal(lab_kernel_nearest("c01_naiv"), "c01_naive");
+    /* Half of a word's letters may differ, or two; dropped, exchanged and added ones count alike. The nearest of
+     * several is named, wherever it stands. */
+    for (int length = 1; length <= 24; length++)
+        for (int wrong = 0; wrong <= length; wrong++) {
+            char right[32] = "abcdefghijklmnopqrstuvwx", typed[32], added[64];
+            right[length] = '\0';
+            const char *const one[] = {right, NULL}, *const between[] = {"0123456789", right, "9876543210", NULL};
+            snprintf(typed, sizeof typed, "%s", right);
+            for (int i = 0; i < wrong; i++)
+                typed[i * length / wrong] = '_';
+            const int taken = wrong <= (length / 2 > 2 ? length / 2 : 2);
+            assert_true((lab_name_nearest(one, typed) == right) == taken);
+            assert_true(!taken || lab_name_nearest(between, typed) == right || wrong == length);
+            snprintf(added, sizeof added, "%s%.*s", right, wrong, "________________________");
+            assert_true((lab_name_nearest(one, added) == right) ==
+                        (wrong <= ((length + wrong) / 2 > 2 ? (length + wrong) / 2 : 2)));
+        }
 }
 
 static void statistics_are_robust(void **state)

@@ -768,10 +768,10 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
 {
     (void)element_strides, (void)interleave, (void)promotion, (void)fill;
     static const int sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-    lens_map encoded = {.address = address, .rank = rank, .swizzle = (int)swizzle};
+    lens_map encoded = {.address = address, .rank = (uint8_t)rank, .swizzle = (uint8_t)swizzle};
     if (rank < 1 || rank > 5 || (unsigned)type >= sizeof sizes / sizeof sizes[0] || ((uintptr_t)address & 15))
         return CUDA_ERROR_INVALID_VALUE;
-    encoded.element_bytes = sizes[type];
+    encoded.element_bytes = (uint8_t)sizes[type];
     for (unsigned i = 0; i < rank; i++) {
         encoded.dims[i] = dims[i];
         encoded.box[i] = box[i];

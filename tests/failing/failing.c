@@ -25,7 +25,8 @@ void *__libc_memalign(size_t, size_t);
 enum { MOST_OBJECTS = 16, MOST_SITES = 4096, PER_SITE = 2 };
 
 static struct {
-    uintptr_t begin, end;
+    uintptr_t base, begin, end;
+    int lens; /* which ends where it has no memory for what it counts: its memory does not fail */
 } objects[MOST_OBJECTS];
 static int object_count;
 
@@ -39,21 +40,25 @@ static const char *failed = "nothing";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t process;
 
-static void add_object(uintptr_t base, const ElfW(Phdr) * segments, int count)
+static void add_object(uintptr_t base, const ElfW(Phdr) * segments, int count, int lens)
 {
     for (int i = 0; i < count; i++)
         if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X && object_count < MOST_OBJECTS) {
+            objects[object_count].base = base, objects[object_count].lens = lens;
             objects[object_count].begin = base + segments[i].p_vaddr;
             objects[object_count++].end = base + segments[i].p_vaddr + segments[i].p_memsz;
         }
 }
 
-/* Rung's own: the command, which has no name here, and librung. */
+/* Rung's own: the command, which has no name here, librung, and what they open of it. */
 static int find_own(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size, (void)data;
-    if (!info->dlpi_name[0] || strstr(info->dlpi_name, "/librung"))
-        add_object(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
+    int known = 0;
+    for (int i = 0; i < object_count; i++)
+        known |= objects[i].base == info->dlpi_addr;
+    if (!known && (!info->dlpi_name[0] || strstr(info->dlpi_name, "/librung")))
+        add_object(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, strstr(info->dlpi_name, "librung_lens") != NULL);
     return 0;
 }
 
@@ -70,12 +75,12 @@ __attribute__((constructor)) static void look_around(void)
 }
 
 /* Returns whether this call is the one that fails. */
-static int fails(const char *name, const void *caller)
+static int fails(const char *name, const void *caller, int is_memory)
 {
     const uintptr_t at = (uintptr_t)caller;
     int own = 0, site = 0, result = 0;
     for (int i = 0; i < object_count && !own; i++)
-        own = at >= objects[i].begin && at < objects[i].end;
+        own = at >= objects[i].begin && at < objects[i].end && !(is_memory && objects[i].lens);
     if (!own)
         return 0;
     pthread_mutex_lock(&lock);
@@ -105,34 +110,35 @@ __attribute__((destructor)) static void tell(void)
 
 #define CALLER __builtin_return_address(0)
 #define NEXT(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
-#define FAILS(name, error) (fails(name, CALLER) && (errno = (error), 1))
+#define FAILS(name, error) (fails(name, CALLER, 0) && (errno = (error), 1))
+#define NO_MEMORY(name) (fails(name, CALLER, 1) && (errno = ENOMEM, 1))
 #pragma GCC visibility push(default)
 
 /* ---- memory ---- */
 
 void *malloc(size_t bytes)
 {
-    return FAILS("malloc", ENOMEM) ? NULL : __libc_malloc(bytes);
+    return NO_MEMORY("malloc") ? NULL : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t bytes)
 {
-    return FAILS("calloc", ENOMEM) ? NULL : __libc_calloc(count, bytes);
+    return NO_MEMORY("calloc") ? NULL : __libc_calloc(count, bytes);
 }
 
 void *realloc(void *memory, size_t bytes)
 {
-    return FAILS("realloc", ENOMEM) ? NULL : __libc_realloc(memory, bytes);
+    return NO_MEMORY("realloc") ? NULL : __libc_realloc(memory, bytes);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    return FAILS("aligned_alloc", ENOMEM) ? NULL : __libc_memalign(alignment, bytes);
+    return NO_MEMORY("aligned_alloc") ? NULL : __libc_memalign(alignment, bytes);
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t bytes)
 {
-    if (FAILS("posix_memalign", ENOMEM))
+    if (NO_MEMORY("posix_memalign"))
         return ENOMEM;
     *memory = __libc_memalign(alignment, bytes);
     return *memory ? 0 : ENOMEM;
@@ -140,12 +146,12 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes)
 
 char *strdup(const char *text)
 {
-    return FAILS("strdup", ENOMEM) ? NULL : NEXT(strdup)(text);
+    return NO_MEMORY("strdup") ? NULL : NEXT(strdup)(text);
 }
 
 void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
 {
-    return FAILS("mmap", ENOMEM) ? MAP_FAILED : NEXT(mmap)(at, bytes, protection, flags, file, offset);
+    return NO_MEMORY("mmap") ? MAP_FAILED : NEXT(mmap)(at, bytes, protection, flags, file, offset);
 }
 
 /* ---- files ---- */
@@ -292,5 +298,16 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
                    void *restrict argument)
 {
     return FAILS("pthread_create", EAGAIN) ? EAGAIN : NEXT(pthread_create)(thread, attributes, start, argument);
+}
+
+/* The loader has a reason for what it cannot open. What it opens may be Rung's own: the lens is. */
+void *dlopen(const char *path, int flags)
+{
+    if (fails("dlopen", CALLER, 0))
+        return NEXT(dlopen)("/nowhere/failing.so", RTLD_NOW);
+    void *library = NEXT(dlopen)(path, flags);
+    if (library && object_count)
+        dl_iterate_phdr(find_own, NULL);
+    return library;
 }
 #pragma GCC visibility pop

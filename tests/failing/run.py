@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs each verb of the command over and over, and makes one call of the system fail each time: memory, files, threads, processes.
+"""Runs each verb of the command over and over, and makes one call of the system fail each time: memory, files, threads, processes, libraries;
+or, where the command's line begins with "driver", one call of the GPU's driver.
 
     run.py [--show] BUILD_DIR [REGEX]
 
-failing.c beside this file makes it fail. What must hold: the command ends by itself with 0, 1 or 2; with 0 it prints and writes what it does
-otherwise, or says what it went without; with 1 or 2 it says why; no stream stays open. REGEX chooses commands.
+failing.c and driver.c beside this file make it fail. What must hold: the command ends by itself with 0, 1 or 2; with 0 it prints and writes what it
+does otherwise, or says what it went without; with 1 or 2 it says why, of a driver by the error's name; no stream stays open. REGEX chooses commands.
 """
 import argparse
 import itertools
@@ -20,7 +21,7 @@ from run import Bench  # noqa: E402
 
 SECONDS = 2000
 
-# Commands, one of each verb and of each of its ways at least; "gpu": with the lens as the GPU.
+# Commands, one of each verb and of each of its ways at least; "gpu" and "driver": with the lens as the GPU.
 COMMANDS = """
 list
 list --format json -o out
@@ -28,7 +29,7 @@ explain --device cpu 64x64x64
 explain --device cpu 300x200x100:TN --format json -o out
 verify --device cpu --kernel c01_naive --case NN:5x7x3:row,pad=1 -o out
 verify --device cpu --via ranks --math strict --no-vendor --case NN:17x33x20:col,beta=0.5
-verify --device cpu --no-vendor --bits bits
+verify --device cpu --bits bits
 bench --device cpu --threads 1 --budget-ms 1 --against= 8x8x8 -o out
 bench --device cpu --threads 2 --budget-ms 1 --against= --shapes shapes
 bench --gpus cpu2 --repeats 1 8x8x8 --timeline out
@@ -41,28 +42,49 @@ version --format json
 help lens
 run -o out -- true
 learn
-learn check 01 start.cu
+learn check 01 solution.cu
 gpu lens l01_naive 16x16x16
 gpu lens l01_naive 16x16x16 --svg out
 gpu lens l01_naive 16x16x16 --html out
 gpu verify --device gpu --no-vendor --kernel l01_naive --case NN:5x7x3:row,pad=1
 gpu tune 8x8x8 --budget-ms 1 --candidates 1
 gpu profile --no-counters l01_naive 16x16x16
-gpu profile l01_naive 1024x1024x1024 --counters counters --no-counters
+gpu profile l01_naive 1024x1024x1024 --counters counters
 gpu bench --device gpu --budget-ms 1 --against= 8x8x8
 gpu explain --gpu h200 64x64x64
+driver verify --device gpu --no-vendor --kernel l01_naive --case NN:5x7x3:row,pad=1
+driver verify --device gpu --math strict --no-vendor --case NN:17x33x20:col,beta=0.5
+driver verify --device gpu --via host --math strict --no-vendor --case TN:17x33x20:col
+driver verify --device gpu --math accurate --no-vendor --case NN:40x33x600:row,bias=row
+driver bench --device gpu --budget-ms 1 --against= 8x8x8
+driver reduce --device gpu --quick --budget-ms 1 1000
+driver profile --launch l01_naive,l02_coalesced 16x16x16
+driver profile --launch r02_shared 1000
+driver tune 8x8x8 --budget-ms 1 --candidates 1 --dry-run
 """.strip().splitlines()
+
+def rungs():
+    """Returns a command for one rung of each launcher of the GPU's ladder."""
+    rows = (HERE.parent.parent / "src/ladder/gpu/rows.inc").read_text()
+    first = {launch: name for name, launch in reversed(re.findall(r'^RUNG_CUDA\((\w+),[^)]*?\.launch = "(\w+)"', rows, re.M))}
+    return [f"driver verify --device gpu --no-vendor --kernel {name} --case NN:40x33x70:row,beta=0.5" for name in first.values()]
+
 
 # Words of which one is in every sentence that says what a command went without, or why it failed.
 REASONS = re.compile(r"no memory|[Cc]annot|no such|not |without|left out|failed|Too many|Input/output|Permission|out of|unavailable|no |was ignored")
+
+
+# What sentences call the driver's functions.
+NAMES = {symbol: name for name, symbol in re.findall(r'X\((\w+), "(\w+)"', (HERE.parent.parent / "src/cuda/driver/driver.h").read_text())}
 
 
 class Command:
     """Is a command of the table, with what it prints and writes when nothing fails."""
 
     def __init__(self, bench, words):
-        self.gpu = words.startswith("gpu ")
-        self.words = words.removeprefix("gpu ").split()
+        self.driver = words.startswith("driver ")
+        self.gpu = words.startswith("gpu ") or self.driver
+        self.words = words.removeprefix("gpu ").removeprefix("driver ").split()
         self.bench = bench
         self.normal = self.run(0)
 
@@ -73,10 +95,12 @@ class Command:
             file.unlink(missing_ok=True)
         shutil.rmtree(bench.work / "home", ignore_errors=True)
         bench.set_up(["gpu"] if self.gpu else [])
-        preload = f"{bench.build}/tests/libfailing.so:{bench.build}/tests/libstill.so"
+        still, tests = f"{bench.build}/tests/libstill.so", bench.build / "tests"
+        fails = {"LD_PRELOAD": still, "RUNG_LIBCUDA": str(tests / "libfailing_driver.so"), "FAILING_DRIVER": str(number)} if self.driver else \
+            {"LD_PRELOAD": f"{tests}/libfailing.so:{still}", "FAILING": str(number)}
         try:
             done = subprocess.run([bench.build / "bin" / "rung", *self.words], cwd=bench.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS,
-                                  env={**bench.environment(), "LD_PRELOAD": preload, "FAILING": str(number), "FAILING_SAYS": str(says)})
+                                  env={**bench.environment(), **fails, "FAILING_SAYS": str(says)})
         except subprocess.TimeoutExpired:
             return None
         failed, counted, left_open = says.read_text().split() if says.exists() else ("?", 0, 0)
@@ -98,6 +122,9 @@ class Command:
             return f"{left_open} streams stay open", failed
         if code and not re.search(r"^rung: |FAIL", complaints + out, re.M):
             return f"exit code {code} without a sentence: {complaints!r}", failed
+        call = r"cuMemAlloc\w*" if failed.startswith("cuMemAlloc") else f"({failed.removesuffix('_v2')}|{NAMES.get(failed)})"
+        if code and self.driver and not re.search(call + " (failed:|returned) CUDA_ERROR_", complaints + out):
+            return f"exit code {code} without the driver's call and error: {complaints!r}", failed
         if "--timeline" in self.words and failed == "realloc":
             written = self.normal[3]  # a trace has as many spans as it has memory for
         if code == 0 and without_names(out + written) != without_names(self.normal[1] + self.normal[3]) and not REASONS.search(complaints + out):
@@ -130,8 +157,8 @@ def prepare(bench):
     (bench.work / "bits").write_text("c01_naive NN:5x7x3:row\n")
     shutil.copy(HERE.parent / "transcripts" / "results.jsonl", bench.work / "rows")
     shutil.copy(HERE.parent.parent / "results" / "counters-1024-h200.jsonl", bench.work / "counters")
-    start = HERE.parent.parent / "learn"
-    shutil.copy(sorted(start.glob("e01*/start.cu"))[0], bench.work / "start.cu")
+    course = HERE.parent.parent / "learn"
+    shutil.copy(sorted(course.glob("e01*/solution.cu"))[0], bench.work / "solution.cu")
 
 
 def main():
@@ -140,17 +167,17 @@ def main():
     tried, bad, left_out = 0, 0, set()
     try:
         prepare(bench)
-        for words in COMMANDS:
+        for words in COMMANDS + rungs():
             if not re.search(o.regex, words):
                 continue
-            lacking = [reason for reason in (bench.lacks("LENS"),) if reason and re.match("gpu|learn", words)]
+            lacking = [reason for reason in (bench.lacks("LENS"),) if reason and re.match("gpu|driver|learn", words)]
             if lacking:
                 left_out.update(lacking)
                 continue
             command = Command(bench, words)
             counted = command.normal[5]
-            if counted == 0 or command.normal[6]:
-                print(f"FAILED: rung {words}: of {counted} calls that could fail {command.normal[6]} leave a stream open")
+            if counted == 0 or command.normal[0] or command.normal[6]:
+                print(f"FAILED: rung {words}: exit code {command.normal[0]}; of {counted} calls that could fail {command.normal[6]} leave a stream open")
                 bad += 1
             for number in range(1, counted + 1):
                 wrong, failed = command.judge(number)

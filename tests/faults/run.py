@@ -212,7 +212,8 @@ class Tests:
             silent = [test for test in fault.tests if test in self.skipped]
             for test in sorted(able, key=self.seconds.get):
                 if build(preset_of(test)) != 0:
-                    return "not built: see build.log in build/faults*"
+                    cut = re.search(r"\[-Werror=(float-)?conversion\]", (SCRATCH / "build.log").read_text(errors="replace"))
+                    return "caught by the compiler, which says that a number is cut" if cut else "not built: see build.log in build/faults*"
                 code, _ = run_test(test, 30 + 5 * self.seconds[test])
                 if code == SKIPPED:
                     silent.append(test)

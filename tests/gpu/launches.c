@@ -45,6 +45,7 @@ typedef struct call {
     int huge;       /* it is planned and not run: there is no memory for it here */
     int capturing;  /* into a graph */
     int number;     /* among those of its kernel */
+    int backwards;  /* one of its operands goes so through the batch */
     int64_t memory; /* bytes that the device still gives; negative: enough */
     rung_math math;
     int64_t limit;
@@ -127,6 +128,19 @@ static int is_out_of_reach(const rung_gemm *g)
     return (g->lda | g->ldb | g->ldc | strides) >> 38 != 0;
 }
 
+/* Has one of the three operands go backwards through the batch, from the place of its last matrix on. */
+static void go_backwards(rung_gemm *g, int which)
+{
+    int64_t *const strides[] = {&g->stride_a, &g->stride_b, &g->stride_c}, back = (g->batch - 1) * *strides[which];
+    if (which == 0)
+        g->a += back;
+    else if (which == 1)
+        g->b += back;
+    else
+        g->c += back;
+    *strides[which] = -*strides[which];
+}
+
 /* Draws a product whose operands have room here. */
 static rung_gemm draw_product(call *c)
 {
@@ -196,6 +210,9 @@ static rung_gemm draw_product(call *c)
     c->limit = limits[draw(8)];
     c->capturing = draw(10) == 0;
     c->memory = draw(6) ? -1 : memories[draw(4)];
+    c->backwards = g.batch > 1 && !c->huge && !c->arrays && !are_far && !are_folded && c->number % 3 == 0;
+    if (c->backwards)
+        go_backwards(&g, c->number / 3 % 3);
     return g;
 }
 
@@ -221,7 +238,10 @@ static void say_call(call *c)
                                          : "planned",
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
              g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
-             (long long)g->ldb, (long long)g->ldc, (long long)g->batch, c->arrays ? " arrays" : "",
+             (long long)g->ldb, (long long)g->ldc, (long long)g->batch,
+             c->arrays      ? " arrays"
+             : c->backwards ? " back"
+                            : "",
              scalars[c->device_scalars], c->in_host ? " host" : "", (int)g->bias_kind, (int)g->activation,
              (double)g->alpha, (double)g->beta, (long long)c->limit, c->capturing ? " capturing" : "",
              (long long)c->memory);

@@ -157,6 +157,13 @@ bench swap 'FAIL 24x20x30: .*errs .* the bound is'
 bench halves 'FAIL 24x20x30: .*errs .* the bound is'
 bench left 'FAIL 24x20x30: .*errs inf u'
 bench old 'FAIL 24x20x30: .*errs inf u'
+# With a beta the product that is timed is the one that is judged: C's old numbers count, in whatever shape.
+for shape in 24x20x30 19x7x5:NT; do
+    for way in "beta errs .* the bound is" "left errs .* the bound is" "second the same call gave other bits" "outside words outside C.s m x n were written" "b operand B was changed"; do
+        refused "${way%% *}" "FAIL $shape: .*${way#* }" bench --device cpu --threads 1 --budget-ms 1 --against '' --beta -0.5 $shape
+    done
+done
+refused entry=1 'FAIL 24x20x30:NNx3: .*errs .* the bound is' bench --device cpu --threads 1 --budget-ms 1 --against '' --beta 2 24x20x30:NNx3
 refused first 'FAIL 24x20x30:NNx5: .*errs .* the bound is' bench --device cpu --threads 1 --budget-ms 1 --against '' 24x20x30:NNx5
 for how in a first_a; do
     bench $how 'FAIL 24x20x30: .*operand A was changed'

@@ -2,6 +2,8 @@
  * that is no number. */
 #include "device/args.h"
 
+#include <cuda_fp16.h>
+
 enum { LANES = 32 };
 
 /* What a lane holds: no two lanes and no two kinds of shuffle have the same. */
@@ -83,6 +85,34 @@ __device__ static bool atomics(unsigned *at, unsigned x)
     return right;
 }
 
+/* A half is a float, and a float between two halves is the nearer one, the even one in the middle; all 2^16 of them. */
+__device__ static bool halves(int me)
+{
+    bool right = __float2half_rn(INFINITY).bits == 0x7c00 && __float2half_rn(-INFINITY).bits == 0xfc00;
+    for (unsigned h = 256u * (unsigned)me; h < 256u * (unsigned)(me + 1); h++) {
+        const unsigned exponent = h >> 10 & 31, fraction = h & 1023, sign = h & 0x8000;
+        const float x = __half2float(__ushort_as_half((unsigned short)h)), size = fabsf(x);
+        if (exponent == 31 && fraction) {
+            right &= isnan(x) && (__float2half_rn(x).bits & 0x7fff) > 0x7c00;
+            continue;
+        }
+        right &= (__float_as_uint(x) >> 31) == sign >> 15 && __float2half_rn(x).bits == h;
+        if (exponent == 31) {
+            right &= isinf(x);
+            continue;
+        }
+        float unit = 0x1p-24f;
+        for (unsigned i = 1; i < exponent; i++)
+            unit *= 2;
+        right &= size == unit * (exponent ? fraction + 1024 : fraction);
+        const unsigned middle = __float_as_uint(size + unit / 2), up = h + 1, even = h & 1 ? up : h;
+        right &= __float2half_rn(__uint_as_float(middle | sign << 16)).bits == even;
+        right &= __float2half_rn(__uint_as_float((middle - 1) | sign << 16)).bits == h;
+        right &= __float2half_rn(__uint_as_float((middle + 1) | sign << 16)).bits == up;
+    }
+    return right;
+}
+
 RUNG_KERNEL(256) meanings(const __grid_constant__ rung_args g)
 {
     __shared__ unsigned own[256];
@@ -91,6 +121,7 @@ RUNG_KERNEL(256) meanings(const __grid_constant__ rung_args g)
     bool right = shuffles(me % LANES) && votes(me % LANES);
     right &= bits_of(held_by(me), held_by(me + 256)) && bits_of(0, ~0u) && bits_of(1u << me % 32, ~0u >> me % 32);
     right &= atomics(&own[me], held_by(me));
+    right &= blockIdx.x > 0 || blockIdx.y > 0 || halves(me);
     right &= __syncthreads_count(me % 4 == 1) == 64;
     right &= __syncthreads_or(me == 200) && !__syncthreads_or(me == 256);
     right &= __syncthreads_and(me < 256) && !__syncthreads_and(me != 100);

@@ -305,7 +305,7 @@ static void pass(meeting *m, const char *what)
 static void take_part(meeting *m, const void *bar)
 {
     const int me = lens_now.current, lane = me % 32, from = (int)(m->value[lane] >> 21 & 31);
-    int came = 0, votes = 0;
+    int came = 0, votes = 0, passed = 0;
     if (m->part[me] == APART)
         return;
     m->came++;
@@ -351,9 +351,15 @@ static void take_part(meeting *m, const void *bar)
         rung_lens_mbarrier_arrive(bar, me % block_threads == 0 ? m->announced : 0);
         if (m->part[me] == ARRIVES)
             return;
-        while (below(2) && !rung_lens_mbarrier_test(bar, 0))
-            lens_look(0);
-        rung_lens_mbarrier_wait(bar, 0);
+        while (!passed && below(3)) { /* it looks, and waits where it has not seen that all is there */
+            passed = rung_lens_mbarrier_test(bar, 0);
+            if (!passed && m->came == m->count && !m->bytes)
+                wrong("a look at an mbarrier says that it has not passed, and all have come");
+            if (!passed)
+                lens_look(0);
+        }
+        if (!passed)
+            rung_lens_mbarrier_wait(bar, 0);
         if (m->bytes)
             wrong("an mbarrier lets it pass though %lld bytes have not come", (long long)m->bytes);
         pass(m, "mbarrier");

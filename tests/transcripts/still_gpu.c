@@ -1,5 +1,6 @@
 /* Stand-ins for what a GPU's machine has beside its driver, for transcripts, with the lens as the GPU: NVML, whose
- * clocks and reasons follow a pattern, unless STILL_NVML_REASONS says which reasons; cuBLAS, which adds in a float, and
+ * clocks and reasons follow a pattern, unless STILL_NVML_REASONS says which reasons, and of which the call that
+ * STILL_NVML_FAILS names fails; cuBLAS, which adds in a float, and
  * in TF32 where that is set; cuBLASLt, which has candidates, of which one is refused; and CUB's sum. Products of m = 77
  * they do not support, those of m = 78 fail.
  */
@@ -31,42 +32,60 @@ static void take_time(double us)
 
 static unsigned looks;
 
+static int fails(const char *name)
+{
+    const char *which = getenv("STILL_NVML_FAILS");
+    return which && strcmp(which, name) == 0;
+}
+
 CALL(nvmlInit_v2, void)
 {
-    return getenv("STILL_NVML_FAILS") != NULL;
+    return fails(__func__);
 }
 
 CALL(nvmlShutdown, void)
 {
+    if (fails(__func__))
+        return 1;
     return 0;
 }
 
 CALL(nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device)
 {
+    if (fails(__func__))
+        return 1;
     *device = &looks;
     return bus[0] == 0;
 }
 
 CALL(nvmlDeviceGetClockInfo, void *device, int type, unsigned *mhz)
 {
+    if (fails(__func__))
+        return 1;
     *mhz = 1500 + 15 * (++looks % 7) + 1000 * (unsigned)(type != 1);
     return device == NULL;
 }
 
 CALL(nvmlDeviceGetPowerUsage, void *device, unsigned *milliwatts)
 {
+    if (fails(__func__))
+        return 1;
     *milliwatts = 400000 + 12345 * (looks % 5);
     return device == NULL;
 }
 
 CALL(nvmlDeviceGetTemperature, void *device, int type, unsigned *celsius)
 {
+    if (fails(__func__))
+        return 1;
     *celsius = 50 + (unsigned)type;
     return device == NULL;
 }
 
 CALL(nvmlDeviceGetCurrentClocksThrottleReasons, void *device, unsigned long long *reasons)
 {
+    if (fails(__func__))
+        return 1;
     static const unsigned long long pattern[] = {0, 0x4, 0, 0x8, 0x1, 0x20, 0x4, 0x40, 0x2, 0x80, 0x10};
     const char *always = getenv("STILL_NVML_REASONS");
     *reasons = always ? strtoull(always, NULL, 0) : pattern[looks % 11];
@@ -75,6 +94,8 @@ CALL(nvmlDeviceGetCurrentClocksThrottleReasons, void *device, unsigned long long
 
 CALL(nvmlSystemGetDriverVersion, char *text, unsigned bytes)
 {
+    if (fails(__func__))
+        return 1;
     snprintf(text, bytes, "590.12");
     return 0;
 }

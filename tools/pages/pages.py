@@ -193,26 +193,28 @@ def look(rung, name, folder):
     return line | (sum_counts(totals, lens_cells(said)) if name[0] == "r" else product_counts(totals))
 
 
+def counts(totals):
+    """Returns what the record has of every rung, whose products' counts are all different: a count in another one's place shows there."""
+    return {"global_load_requests": totals["global load requests of warps"],
+            "sectors_per_request": totals.get("sectors per global load request"),
+            "shared_load_requests": totals["shared load requests as nvcc merges them"],
+            "shared_load_passes": totals["shared load passes"],
+            "shared_store_passes": totals["shared store passes"], "barriers": totals.get("barriers a block")}
+
+
 def product_counts(totals):
     results = 1024.0 * 1024.0
     return {"m": 1024, "n": 1024, "k": 1024,
             "global_load_bytes": totals["global loads per result (floats)"] * 4 * results,
-            "global_load_requests": totals["global load requests of warps"],
-            "sectors_per_request": totals.get("sectors per global load request"),
+            **counts(totals),
             "used_percent": totals.get("global load bytes used of bytes moved (%)"), "bulk_copies": totals["bulk copies"],
-            "shared_load_requests": totals["shared load requests as nvcc merges them"],
-            "shared_load_passes": totals["shared load passes"],
             "shared_load_lost": totals["shared load passes lost to bank conflicts"],
-            "shared_store_passes": totals["shared store passes"],
-            "shared_store_lost": totals["shared store passes lost to bank conflicts"], "barriers": totals.get("barriers a block")}
+            "shared_store_lost": totals["shared store passes lost to bank conflicts"]}
 
 
 def sum_counts(totals, cells):
     """Returns what a rung for sums asks for at 2^20, which is the lens's own size."""
-    return {"n": 1 << 20, "atomic_requests": lens_requests(cells, "global atomic"),
-            "global_load_requests": totals["global load requests of warps"], "sectors_per_request": totals.get("sectors per global load request"),
-            "shared_load_requests": totals["shared load requests as nvcc merges them"], "shared_load_passes": totals["shared load passes"],
-            "shared_store_passes": totals["shared store passes"], "barriers": totals.get("barriers a block")}
+    return {"n": 1 << 20, "atomic_requests": lens_requests(cells, "global atomic"), **counts(totals)}
 
 
 def dump(path, lines):
