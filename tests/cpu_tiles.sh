@@ -13,7 +13,7 @@ kernels=$(cd "$source/src/cpu/kernels" && ls avx*.c)
 case $kernels in *avx2_f32_6x16.c*avx512_f32_8x48.c*) ;; *) echo "where are the kernels of AVX2 and AVX-512? $kernels"; exit 1 ;; esac
 for kernel in $kernels; do
     kernel=${kernel%.c}
-    object=$(find "$build" -name "$kernel.c.o" | head -n 1)
+    object=$(find "$build" -path "*/rung.dir/*" -name "$kernel.c.o" | head -n 1) # the library's own
     [ -n "$object" ] || { echo "$kernel: not in $build"; exit 1; }
     echo "$kernel:"
     case $kernel in

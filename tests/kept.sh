@@ -11,7 +11,7 @@ export RUNG_CACHE_DIR="$work/cache" RUNG_LEARN_DIR="$work" XDG_DATA_HOME="$work"
 if [ $# -gt 1 ]; then
     [ -e "$2" ] || { echo "left out: no lens in this build"; exit 77; }
     unset RUNG_CACHE_DIR # objects of the lens that are there
-    export RUNG_LENS_KEPT=fail
+    export RUNG_LENS_KEPT=fail RUNG_CUB=/nowhere # which a build with nvcc has, and which asks a driver of its own
     device=gpu kernels=l01_naive,l02_coalesced
 fi
 

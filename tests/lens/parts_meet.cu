@@ -23,7 +23,7 @@ RUNG_KERNEL(256) parts_meet(const __grid_constant__ rung_args g)
             float4 plain = head[v];
             for (unsigned s = 1; s < parts; s++)
                 plain = add4(plain, head[s * count + v]);
-            acc += differs(parts_total(sums + v, of_each, count), plain) ? 1000.0f : 0.0f;
+            acc += differs(end_total(sums + v, of_each, count), plain) ? 1000.0f : 0.0f;
         }
         __syncthreads();
     }
