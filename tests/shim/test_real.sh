@@ -43,11 +43,16 @@ expect none cublasOnlyIn12 "11 13"
 expect none cublasLtOnlyIn12 "11 12 13"
 # What stands behind the drop-in in the program's own order comes first.
 LD_PRELOAD=$at/11/libcublas.so.11 expect 11 $sgemm "13 12" "$at/12/libcublas.so.12"
-# RUNG_CUBLAS names it, and nothing else is looked for.
+# RUNG_CUBLAS names it or its folder, and nothing else is looked for.
 export RUNG_CUBLAS="$at/11/libcublas.so.11"
 expect 11 $sgemm "13" "$at/12/libcublas.so.12"
 expect none cublasOnlyIn12 "12"
+export RUNG_CUBLAS="$at/12"
+expect 12 $sgemm "13" "$at/11/libcublas.so.11"
+expect 1012 $lt "13"
+expect none cublasOnlyIn13 "13"
 export RUNG_CUBLAS="/nowhere/libcublas.so"
-expect none $sgemm "13" "$at/12/libcublas.so.12"
+expect "librung_cublas.so: RUNG_CUBLAS is '/nowhere/libcublas.so', which is neither cuBLAS nor its folder: what Rung does not answer fails
+none" $sgemm "13" "$at/12/libcublas.so.12"
 echo "$tried cases"
 exit $bad
