@@ -10,7 +10,6 @@
 /* The words of device code that the file needs, for blocks of one thread. */
 #define RUNG_LENS
 #define RUNG_DEVICE static inline __attribute__((unused))
-#define RUNG_DEVICE_APART RUNG_DEVICE
 #define PARTS_SYNC() ((void)0)
 #define __syncthreads() ((void)0)
 #define __shared__ static _Thread_local

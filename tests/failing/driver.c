@@ -3,47 +3,24 @@
  * told in the file FAILING_SAYS. */
 #define _GNU_SOURCE
 #include "cuda/driver/driver.h"
+#include "sites.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_SITES = 4096, PER_SITE = 2 };
-
 typedef long call(long, long, long, long, long, long, long, long, long, long, long, long);
-
-static struct {
-    const void *at;
-    int calls;
-} sites[MOST_SITES];
-static int site_count;
-static long counted;
-static const char *failed = "nothing";
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Returns whether this call is the one that fails. Names of errors, which tell of it, do not. */
 static int fails(const char *name, const void *at)
 {
     const char *number = getenv("FAILING_DRIVER");
-    int site = 0, result = 0;
     if (strncmp(name, "cuGetError", 10) == 0)
         return 0;
-    pthread_mutex_lock(&lock);
-    while (site < site_count && sites[site].at != at)
-        site++;
-    if (site == site_count && site_count < MOST_SITES)
-        sites[site_count++].at = at;
-    if (site < MOST_SITES && sites[site].calls++ < PER_SITE && ++counted == (number ? atol(number) : 0)) {
-        failed = name;
-        result = 1;
-    }
-    pthread_mutex_unlock(&lock);
-    return result;
+    return is_turn(name, (uintptr_t)at, number ? atol(number) : 0);
 }
 
 __attribute__((destructor)) static void tell(void)

@@ -2,6 +2,8 @@
  * system would have it fail. A call counts when it is the first or the second from its place in the code. What failed,
  * how many calls counted, and how many files were left open, is told in the file FAILING_SAYS. */
 #define _GNU_SOURCE
+#include "sites.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +24,7 @@ void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 
-enum { MOST_OBJECTS = 16, MOST_SITES = 4096, PER_SITE = 2 };
+enum { MOST_OBJECTS = 16 };
 
 static struct {
     uintptr_t base, begin, end;
@@ -30,14 +32,8 @@ static struct {
 } objects[MOST_OBJECTS];
 static int object_count;
 
-static struct {
-    uintptr_t at;
-    int calls;
-} sites[MOST_SITES];
-static int site_count, open_streams;
-static long counted, fail_at;
-static const char *failed = "nothing";
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int open_streams;
+static long fail_at;
 static pid_t process;
 
 static void add_object(uintptr_t base, const ElfW(Phdr) * segments, int count, int lens)
@@ -78,22 +74,12 @@ __attribute__((constructor)) static void look_around(void)
 static int fails(const char *name, const void *caller, int is_memory)
 {
     const uintptr_t at = (uintptr_t)caller;
-    int own = 0, site = 0, result = 0;
+    int own = 0;
     for (int i = 0; i < object_count && !own; i++)
         own = at >= objects[i].begin && at < objects[i].end && !(is_memory && objects[i].lens);
     if (!own)
         return 0;
-    pthread_mutex_lock(&lock);
-    while (site < site_count && sites[site].at != at)
-        site++;
-    if (site == site_count && site_count < MOST_SITES)
-        sites[site_count++].at = at;
-    if (site < MOST_SITES && sites[site].calls++ < PER_SITE && ++counted == fail_at) {
-        failed = name;
-        result = 1;
-    }
-    pthread_mutex_unlock(&lock);
-    return result;
+    return is_turn(name, at, fail_at);
 }
 
 __attribute__((destructor)) static void tell(void)

@@ -45,8 +45,6 @@ typedef struct rung_args {
 /* RUNG_KERNEL(threads of a block) or RUNG_KERNEL(threads of a block, blocks an SM should hold at least) */
 #define RUNG_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define RUNG_DEVICE static __device__ __forceinline__
-/* What few products need, and much code: it is called, so that the others' code stays short. */
-#define RUNG_DEVICE_APART static __device__ __noinline__ __attribute__((unused))
 
 /* A kernel that is launched to overlap (rung_grid.overlaps) starts while the one before it ends, and waits here until
  * all that came before is complete. Every thread calls it before it touches global memory. */
