@@ -9,7 +9,7 @@ names=$(cd "$2" && grep -rhoE '(getenv|named)\("(RUNG_[A-Z_0-9]+|XDG_CACHE_HOME|
 tell() { # all that four verbs say
     "$rung" explain --device cpu 300x200x100 2>&1
     echo "ended with $?"
-    "$rung" verify --device cpu --math strict --case NN:17x19x23:row --format csv 2>&1 | sed "s/,[0-9.]*,$//"
+    "$rung" verify --device cpu --math strict --case NN:17x19x23:row --format csv 2>&1 | sed "s/,[0-9.e+-]*,$//"
     echo "ended with $?"
     "$rung" lens l02_coalesced 8x9x10 --format csv 2>&1
     echo "ended with $?"
