@@ -105,10 +105,9 @@ static void sweep_packed_rows(const block *s, const rung_cpu_kernel *kernel, con
 }
 
 /* The same with A in place. Tiles of as many rows go in turn, unless they ask for B, or for A's next rows. */
-static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const float *b, int64_t ldb, float *c, int nv,
-                       rung_tile_out *out)
+static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, row_tiles by, const float *b, int64_t ldb,
+                       float *c, int nv, rung_tile_out *out)
 {
-    row_tiles by = tile_rows(s->m, rows_of_tile(s, kernel, nv));
     int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1, i = 0;
     int in_turn = go_in_turn(s, kernel, out);
     for (int64_t t = 0; t < by.count;) {
@@ -144,6 +143,8 @@ void rung_gemm_sweep_groups(block *s, const grouping *by, int64_t first, int64_t
     int vl = s->kernel->vl, past = s->out.past;
     int64_t j = 0, end = first + count, alike;
     rung_tile_out *out = &s->out;
+    row_tiles rows = {0};
+    int64_t most = 0, rows_most; /* of the group before: to divide takes as long as a step or two */
     for (int64_t g = first; g < end; g += alike) {
         int nv = group_vectors(by, g);
         const rung_cpu_kernel *kernel = is_tail(by, g) ? s->tail : s->kernel;
@@ -156,8 +157,10 @@ void rung_gemm_sweep_groups(block *s, const grouping *by, int64_t first, int64_t
         alike = 1;
         if (s->packed_a) {
             sweep_packed_rows(s, kernel, b, ldb, c, nv, out);
-        } else if (s->m > rows_of_tile(s, kernel, nv)) {
-            sweep_rows(s, kernel, b, ldb, c, nv, out);
+        } else if (s->m > (rows_most = rows_of_tile(s, kernel, nv))) {
+            if (rows_most != most)
+                rows = tile_rows(s->m, most = rows_most);
+            sweep_rows(s, kernel, rows, b, ldb, c, nv, out);
         } else if (go_in_turn(s, kernel, out)) { /* one tile each of the groups that are as wide */
             alike = groups_alike(s, by, g, end, j);
             rung_tile_run run = {.count = alike, .b_next = s->packed_b ? s->k * width : width, .c_next = width};

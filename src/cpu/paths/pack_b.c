@@ -40,6 +40,13 @@ static int waits_for_odd_rows(const rung_cpu_args *p)
            a_bytes(p) > L2_PARTS * p->cpu->l2_bytes;
 }
 
+/* Returns true for so few steps that packing A takes longer than all tiles gain by it. Measured on a Zen 3. */
+static int has_few_steps(const rung_cpu_args *p)
+{
+    enum { STEPS_MOST = 40 };
+    return p->cpu->asks_next_rows && has_narrow_tiles(p) && p->k <= STEPS_MOST;
+}
+
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
  * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. Of a transposed
  * A that L2 does not keep, packing is worth it for narrow tiles, or where L3 is near. */
@@ -57,7 +64,7 @@ static int wants_a_in_place(const rung_cpu_args *p)
         a_bytes(p) <= p->cpu->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
     if (a_bytes(p) <= p->cpu->l2_bytes / 2)
-        return p->n <= columns_beside_a(p) && !rung_wants_packed_a(p);
+        return (p->n <= columns_beside_a(p) || has_few_steps(p)) && !rung_wants_packed_a(p);
     if (p->trans_a && (!p->cpu->far_l3 || has_narrow_tiles(p) || a_bytes(p) > L2_MOST_OF_TRANSPOSED * p->cpu->l2_bytes))
         return 0;
     return p->n <= (p->cpu->far_l3 ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE);
@@ -136,7 +143,7 @@ static int is_short_k(const rung_cpu_args *p)
         return c_bytes(p) > p->cpu->l2_bytes / L2_PARTS_OF_FEW;
     if (p->cpu->stores_wait)
         return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes / 8 * 3;
-    if (p->k >= STEPS_LEAST_PACKED && c_has_whole_lines(p))
+    if (p->k >= STEPS_LEAST_PACKED && c_has_whole_lines(p) && !has_few_steps(p))
         return 0;
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes;
 }
@@ -153,7 +160,8 @@ static void plan_short_k(const rung_cpu_args *p, gemm_plan *plan)
             rung_plan_pack_b(p, plan);
             return;
         }
-        if (p->trans_a && p->k > FEW_STEPS && has_narrow_tiles(p) && p->cpu->l2_bytes <= SMALL_L2) {
+        if (p->trans_a && p->k > FEW_STEPS && !has_few_steps(p) && has_narrow_tiles(p) &&
+            p->cpu->l2_bytes <= SMALL_L2) {
             rung_plan_packed(p, plan);
             return;
         }
