@@ -116,12 +116,11 @@ static inline int is_rank(const rung_cpu_args *p)
     return p->n >= VECTORS_LEAST_OF_FEW_ROWS * p->kernel->vl || !has_narrow_tiles(p) || !has_rows_of_two_tiles(p);
 }
 
-/* Returns true where turning C takes half the time: it has short rows, enough of them, which are not read. */
+/* Returns true where turning C takes half the time: it has short rows, and enough of them. */
 static inline int has_short_rows(const rung_cpu_args *p)
 {
     enum { COLUMNS_LEAST = 5, COLUMNS_MOST = 7, ROWS_LEAST = 24 };
-    return p->kernel->turns_short_rows && p->n >= COLUMNS_LEAST && p->n <= COLUMNS_MOST && p->beta == 0.0f &&
-           p->m >= ROWS_LEAST;
+    return p->kernel->turns_short_rows && p->n >= COLUMNS_LEAST && p->n <= COLUMNS_MOST && p->m >= ROWS_LEAST;
 }
 
 /* Returns what turning an element of C takes, in quarters of an FMA; half of it where C is tall and narrow. Where an
@@ -135,22 +134,32 @@ static inline int64_t quarters_of_turning(const rung_cpu_args *p)
     return is_tall || has_short_rows(p) ? TURN_OF_HALF : TURN;
 }
 
+/* Returns true where two to four columns turn in little time, whatever rows of them would take. Three of them, and
+ * those that are read, ask for some steps more. */
+static inline int turns_few_columns(const rung_cpu_args *p)
+{
+    enum { COLUMNS_MOST = 4, ROWS_LEAST = 96, STEPS_LEAST = 2, STEPS_LEAST_OF_READ = 6, WORK_OF_THREE = 600 };
+    if (p->n < 2 || p->n > COLUMNS_MOST || p->m < ROWS_LEAST || p->k < STEPS_LEAST)
+        return 0;
+    if (p->beta != 0.0f)
+        return p->kernel->turns_short_rows && (p->n == 2 || p->k >= STEPS_LEAST_OF_READ);
+    return p->n != 3 || (!p->cpu->three_loads && p->m * p->k >= WORK_OF_THREE);
+}
+
 /* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
  * product and to turn C. Time is counted in quarters of an FMA, for vectors as long as the processor's units, empty
  * lanes too. A step of k has at least as many FMAs as are under way at once. Turning B, which then lies right for
  * tiles, would have taken three quarters of turning C, an element. With few steps, or few rows that one tile takes,
- * rows of C are better written one by one, but two to four columns that are written without being read turn in little
- * time, and a single column is only scattered. */
+ * rows of C are better written one by one, but a few columns turn in little time, and a single column is only
+ * scattered. */
 static inline int is_cheaper_transposed(const rung_cpu_args *p)
 {
-    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_TILE = 8, STEPS_OF_ROWS_MORE = 64 };
-    enum { COLUMNS_OF_FEW = 4, ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160, WORK_OF_THREE = 600 };
+    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_TILE = 8, STEPS_OF_ROWS_MORE = 64, WORK_OF_ONE = 160 };
     if (!p->trans_a || p->m == 1)
         return 0;
     if (p->n == 1)
         return p->m * p->k >= WORK_OF_ONE;
-    if (p->n <= COLUMNS_OF_FEW && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW &&
-        (p->n != 3 || (!p->cpu->three_loads && p->m * p->k >= WORK_OF_THREE)))
+    if (turns_few_columns(p))
         return 1;
     if (!p->trans_b && (p->k < STEPS_LEAST || max64(p->m - ROWS_OF_TILE, 1) * p->k < STEPS_OF_ROWS_MORE))
         return 0;

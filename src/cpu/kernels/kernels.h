@@ -162,7 +162,7 @@ typedef struct rung_cpu_kernel {
     rung_add_sums_fn add_sums;
     rung_pack_fn pack_by_k, pack_by_row;
     rung_turn_fn turn;
-    int turns_short_rows; /* 1: turn() writes rows of five to seven floats in little time, where C is not read */
+    int turns_short_rows; /* 1: turn() writes rows of five to seven floats in little time */
     rung_vectors_fn dot_of_vectors;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
