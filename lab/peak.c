@@ -1,5 +1,5 @@
-/* Measures peaks. Twelve independent chains of the widest FMA cover the latency of two units; memory's peak is that of
- * plain reads and writes. */
+/* Measures peaks. Twelve independent chains of the widest FMA, or of products and sums where there is none, cover the
+ * latency of two units; memory's peak is that of plain reads and writes. */
 #include "lab/peak.h"
 #include "lab/host.h"
 #include "lab/measure.h"
@@ -23,6 +23,20 @@ __attribute__((target("avx2,fma"))) static float chains_avx2(int64_t steps)
     return _mm256_cvtss_f32(sums[0]);
 }
 
+__attribute__((target("avx"))) static float chains_avx(int64_t steps)
+{
+    __m256 sums[CHAINS], x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(0.001f);
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm256_set1_ps((float)i);
+    for (int64_t s = 0; s < steps; s++)
+#pragma GCC unroll 12
+        for (int i = 0; i < CHAINS; i++)
+            sums[i] = _mm256_add_ps(_mm256_mul_ps(sums[i], x), y);
+    for (int i = 1; i < CHAINS; i++)
+        sums[0] = _mm256_add_ps(sums[0], sums[i]);
+    return _mm256_cvtss_f32(sums[0]);
+}
+
 __attribute__((target("avx512f"))) static float chains_avx512(int64_t steps)
 {
     __m512 sums[CHAINS], x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(0.001f);
@@ -38,17 +52,28 @@ __attribute__((target("avx512f"))) static float chains_avx512(int64_t steps)
 }
 #endif
 
+#ifdef __FP_FAST_FMAF
+#define MULTIPLY_ADD(x, y, z) __builtin_fmaf(x, y, z)
+#else
+#define MULTIPLY_ADD(x, y, z) ((x) * (y) + (z)) /* fmaf() would be computed in some hundred steps */
+#endif
+
+typedef float four __attribute__((vector_size(16)));
+
 static float chains_plain(int64_t steps)
 {
-    float sums[CHAINS][4];
+    four sums[CHAINS];
     for (int i = 0; i < CHAINS; i++)
         for (int lane = 0; lane < 4; lane++)
             sums[i][lane] = (float)i;
     for (int64_t s = 0; s < steps; s++)
+#pragma GCC unroll 12
         for (int i = 0; i < CHAINS; i++)
             for (int lane = 0; lane < 4; lane++)
-                sums[i][lane] = __builtin_fmaf(sums[i][lane], 0.999f, 0.001f);
-    return sums[0][0] + sums[CHAINS - 1][3];
+                sums[i][lane] = MULTIPLY_ADD(sums[i][lane], 0.999f, 0.001f);
+    for (int i = 1; i < CHAINS; i++)
+        sums[0] += sums[i];
+    return sums[0][0] + sums[0][1] + sums[0][2] + sums[0][3];
 }
 
 typedef struct peak_job {
@@ -65,6 +90,8 @@ static peak_job pick(rung_context *context)
         return (peak_job){chains_avx512, 16, 0.0f};
     if (__builtin_cpu_supports("fma") && !rung_kernel_unusable(context, rung_kernel_find("avx2_f32_6x16")))
         return (peak_job){chains_avx2, 8, 0.0f};
+    if (!rung_kernel_unusable(context, rung_kernel_find("avx_f32_5x16")))
+        return (peak_job){chains_avx, 8, 0.0f};
 #else
     (void)context;
 #endif

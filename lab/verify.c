@@ -32,11 +32,12 @@ static double peers_u(double factor, double least, int64_t k, double chain_u, do
 }
 
 /* Returns whether products are fused. Without an FMA instruction they are rounded before they are added: at most 1 u of
- * |A|*|B| more. On x86 those kernels are built so that ask nothing of the CPU. */
+ * |A|*|B| more. On x86 those kernels are built so that ask nothing of the CPU, or AVX alone. */
 static int is_fused(const rung_kernel *kernel)
 {
 #if defined(__x86_64__)
-    return !(kernel && kernel->backend == RUNG_BACKEND_CPU && !kernel->cpu_needs);
+    return !(kernel && kernel->backend == RUNG_BACKEND_CPU &&
+             (!kernel->cpu_needs || strcmp(kernel->cpu_needs, "avx") == 0));
 #else
     (void)kernel;
     return 1;

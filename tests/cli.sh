@@ -170,7 +170,7 @@ RUNG_CPU_FEATURES=avx512,avx3 named "RUNG_CPU_FEATURES is 'avx512,avx3': set it 
 # A plan for another processor is one, and a timing by it says so, where rows are written (jansson).
 RUNG_CPU_PLAN=zen named "RUNG_CPU_PLAN is 'zen': set it to zen1, zen3" "$rung" bench --device cpu --budget-ms 1 8x8x8
 for plan in 'zen3 B packed, A in place' 'emerald B packed, C written by rows'; do
-    RUNG_CPU_FEATURES=none RUNG_CPU_PLAN=${plan%% *} "$rung" explain --device cpu 1000x2000x17 | grep -q "${plan#* }" || { echo "not planned as on a $plan"; bad=1; }
+    RUNG_CPU_FEATURES=none RUNG_CPU_PLAN=${plan%% *} "$rung" explain --device cpu 1000x2000x41 | grep -q "${plan#* }" || { echo "not planned as on a $plan"; bad=1; }
 done
 RUNG_CPU_PLAN=zen3 "$rung" bench --device cpu --budget-ms 1 --against= 8x8x8 -o "$work/planned" >"$work/out" 2>&1
 [ ! -e "$work/planned" ] || grep -q 'RUNG_CPU_PLAN=zen3 rung bench' "$work/planned" || { echo "a timing does not say whose plan it is of"; bad=1; }

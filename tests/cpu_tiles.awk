@@ -15,7 +15,7 @@ function finish(   i, j, k, t, best, joined, fmas, stack, loads, inner, hot) {
         fmas = 0; stack = 0; loads = 0; all = 0; joined = 0
         for (k = from[i]; k <= to[i]; k++) {
             if (text[k] !~ /^prefetch/) all++ # what a tile asks for is not counted
-            if (text[k] ~ /^vfmadd/) fmas++
+            if (text[k] ~ /^v?(fmadd|mulps)/) fmas++ # without FMA each begins with a product
             if (text[k] ~ /^v(insert|mov(q|ss))/) joined++
             if (text[k] ~ /\(%r[sb]p/ && text[k] ~ /%[xyz]mm/) { stack++; line = text[k] }
             if (text[k] ~ /\(.*%r/ && text[k] !~ /prefetch|^lea/) loads++

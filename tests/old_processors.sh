@@ -24,7 +24,7 @@ on() { # processor, kernel it must get
 
 log=$(mktemp) && trap 'rm -f "$log"' EXIT
 on core2duo portable    # 2006: no AVX
-on SandyBridge portable # 2011: AVX, no FMA
+on SandyBridge avx      # 2011: AVX, no FMA
 on Haswell avx2
 on qemu64 portable      # no processor that there is: an OpenBLAS takes it for one with more instructions, ends by SIGILL, and is left out
 verify EPYC-Rome "$cases" 7

@@ -176,7 +176,7 @@ static void wrong_variables_are_named(void **state)
     const char *before = getenv("RUNG_CPU_FEATURES");
     char *kept = before ? strdup(before) : NULL;
     setenv("RUNG_CPU_FEATURES", "avx512,avx3", 1);
-    expect_config_refused(&config, "RUNG_CPU_FEATURES is 'avx512,avx3': set it to avx512, avx2, neon");
+    expect_config_refused(&config, "RUNG_CPU_FEATURES is 'avx512,avx3': set it to avx512, avx2, avx, neon");
     kept ? setenv("RUNG_CPU_FEATURES", kept, 1) : unsetenv("RUNG_CPU_FEATURES");
     setenv("RUNG_CPU_PLAN", "zen", 1);
     expect_config_refused(&config, "RUNG_CPU_PLAN is 'zen': set it to zen1, zen3, zen4, zen5 or emerald");

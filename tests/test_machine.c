@@ -331,7 +331,9 @@ static void features_have_names(void **state)
                  {"avx512,avx2,neon", RUNG_CPU_AVX2 | RUNG_CPU_AVX512 | RUNG_CPU_NEON},
                  {"avx2,", RUNG_CPU_AVX2},
                  {",avx2", RUNG_CPU_AVX2 | RUNG_CPU_UNKNOWN},
-                 {"avx", RUNG_CPU_UNKNOWN},
+                 {"avx", RUNG_CPU_AVX},
+                 {"avx,avx2", RUNG_CPU_AVX | RUNG_CPU_AVX2},
+                 {"av", RUNG_CPU_UNKNOWN},
                  {"avx22", RUNG_CPU_UNKNOWN},
                  {"avx5122", RUNG_CPU_UNKNOWN},
                  {"AVX2", RUNG_CPU_UNKNOWN},
@@ -352,17 +354,19 @@ static void features_have_names(void **state)
         assert_int_equal(rung_cpu_check_features(), is_known ? RUNG_SUCCESS : RUNG_INVALID_ARGUMENT);
         if (!is_known) {
             char words[160];
-            snprintf(
-                words, sizeof words,
-                "RUNG_CPU_FEATURES is '%s': set it to avx512, avx2, neon (several with commas between) or none, or "
-                "unset it",
-                names);
+            snprintf(words, sizeof words,
+                     "RUNG_CPU_FEATURES is '%s': set it to avx512, avx2, avx, neon (several with commas between) or "
+                     "none, or "
+                     "unset it",
+                     names);
             assert_string_equal(rung_last_error(), words);
             continue;
         }
         unsigned kept = lists[i].bits & RUNG_CPU_KNOWN;
-        if (kept & RUNG_CPU_AVX512) /* needs the other */
+        if (kept & RUNG_CPU_AVX512) /* each needs the one before */
             kept |= RUNG_CPU_AVX2;
+        if (kept & RUNG_CPU_AVX2)
+            kept |= RUNG_CPU_AVX;
         assert_int_equal(rung_cpu_features(), names[0] ? all & kept : all);
     }
     unsetenv("RUNG_CPU_FEATURES");

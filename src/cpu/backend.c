@@ -27,6 +27,8 @@ static const char *cpu_unusable(void *state, const rung_kernel *kernel)
         return "needs AVX-512 (F, VL, BW, DQ), or RUNG_CPU_FEATURES hides it";
     if (needs & ~cpu->features & RUNG_CPU_AVX2)
         return "needs AVX2 and FMA, or RUNG_CPU_FEATURES hides them";
+    if (needs & ~cpu->features & RUNG_CPU_AVX)
+        return "needs AVX, or RUNG_CPU_FEATURES hides it";
     if (needs & ~cpu->features & RUNG_CPU_NEON)
         return "needs NEON, or RUNG_CPU_FEATURES hides it";
     return NULL;
@@ -163,7 +165,10 @@ static const char *cpu_estimate(void *state, const rung_kernel *kernel, const ru
     const cpu_state *cpu = state;
     double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
     unsigned needs = rung_cpu_feature_bits(kernel->cpu_needs);
-    double flops_a_us = needs & RUNG_CPU_AVX512 ? 2e5 : needs & RUNG_CPU_AVX2 ? 1e5 : needs & RUNG_CPU_NEON ? 5e4 : 2e4;
+    double flops_a_us = needs & RUNG_CPU_AVX512                  ? 2e5
+                        : needs & RUNG_CPU_AVX2                  ? 1e5
+                        : needs & (RUNG_CPU_AVX | RUNG_CPU_NEON) ? 5e4
+                                                                 : 2e4;
     choice->threads = 1;
     choice->cost_us = flops / flops_a_us;
     if (kernel->role == RUNG_PRODUCTION) {

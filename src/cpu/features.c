@@ -17,9 +17,11 @@ static unsigned detect(void)
     unsigned found = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx"))
+        found |= RUNG_CPU_AVX;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         found |= RUNG_CPU_AVX2;
-    if (found && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+    if (found & RUNG_CPU_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
         found |= RUNG_CPU_AVX512;
 #elif defined(__aarch64__)
@@ -42,7 +44,9 @@ unsigned rung_cpu_feature_bits(const char *names)
     unsigned bits = 0;
     for (const char *at = names; at && *at;) {
         size_t length = strcspn(at, ",");
-        if (length == 4 && strncmp(at, "avx2", 4) == 0)
+        if (length == 3 && strncmp(at, "avx", 3) == 0)
+            bits |= RUNG_CPU_AVX;
+        else if (length == 4 && strncmp(at, "avx2", 4) == 0)
             bits |= RUNG_CPU_AVX2;
         else if (length == 6 && strncmp(at, "avx512", 6) == 0)
             bits |= RUNG_CPU_AVX512;
@@ -88,7 +92,7 @@ rung_status rung_cpu_check_features(void)
     if (keep && strcmp(keep, "none") != 0 && rung_cpu_feature_bits(keep) & RUNG_CPU_UNKNOWN)
         return rung_fail(
             RUNG_INVALID_ARGUMENT,
-            "RUNG_CPU_FEATURES is '%s': set it to avx512, avx2, neon (several with commas between) or none, "
+            "RUNG_CPU_FEATURES is '%s': set it to avx512, avx2, avx, neon (several with commas between) or none, "
             "or unset it",
             keep);
     return RUNG_SUCCESS;
@@ -103,6 +107,8 @@ unsigned rung_cpu_features(void)
             found &= ~(unsigned)RUNG_CPU_AVX512;
         if (!lists(keep, "avx2") && !lists(keep, "avx512"))
             found &= ~(unsigned)RUNG_CPU_AVX2;
+        if (!lists(keep, "avx") && !lists(keep, "avx2") && !lists(keep, "avx512"))
+            found &= ~(unsigned)RUNG_CPU_AVX;
         if (!lists(keep, "neon"))
             found &= ~(unsigned)RUNG_CPU_NEON;
     }

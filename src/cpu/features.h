@@ -1,15 +1,22 @@
 /* CPU features the kernels may need, as bits. RUNG_CPU_FEATURES narrows what is found, for tests and for comparing:
- * "avx2" keeps AVX2 and drops AVX-512, "none" leaves the portable kernel, on 64-bit Arm as well. RUNG_CPU_PLAN, for
- * tests, has products planned as on another processor: by its caches and its manners. */
+ * "avx2" keeps AVX2 and drops AVX-512, "avx" keeps what has no FMA, "none" leaves the portable kernel, on 64-bit Arm as
+ * well. RUNG_CPU_PLAN, for tests, has products planned as on another processor: by its caches and its manners. */
 #ifndef RUNG_CPU_FEATURES_H
 #define RUNG_CPU_FEATURES_H
 
 #include "rung.h"
 
-enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2, RUNG_CPU_NEON = 4, RUNG_CPU_KNOWN = 7, RUNG_CPU_UNKNOWN = 8 };
+enum {
+    RUNG_CPU_AVX2 = 1,
+    RUNG_CPU_AVX512 = 2,
+    RUNG_CPU_NEON = 4,
+    RUNG_CPU_AVX = 8,
+    RUNG_CPU_KNOWN = 15,
+    RUNG_CPU_UNKNOWN = 16
+};
 
-/* Returns the bits of a comma-separated list of names, "avx2", "avx512" and "neon"; RUNG_CPU_UNKNOWN for any other.
- * NULL has no bits. */
+/* Returns the bits of a comma-separated list of names, "avx", "avx2", "avx512" and "neon"; RUNG_CPU_UNKNOWN for
+ * any other. NULL has no bits. */
 unsigned rung_cpu_feature_bits(const char *names);
 
 /* RUNG_CPU_FEATURES must be such a list, "none" or empty: a misspelt name would hide what it meant to keep. So must

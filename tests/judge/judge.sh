@@ -88,12 +88,12 @@ passes none verify --device cpu --math strict --case 'NN:17x19x23:row;NN:17x19x2
 # And where another kernel has them: its bound is another one. Without fused products a result may err by 1 u more.
 if grep -qw avx2 /proc/cpuinfo; then
     refused err=1.2 'FAIL avx2_.* errs 1[.].* the bound is 1 u' verify --device cpu --no-vendor --threads 1 \
-        --kernel portable_f32_8x8,avx2_f32_6x16 --case NN:16x16x16:row,data=integers,judge=accuracy
-    ! grep -q 'FAIL portable' "$work" || complain "portable_f32_8x8 has another bound than 2 u"
+        --kernel portable_f32_4x8,avx2_f32_6x16 --case NN:16x16x16:row,data=integers,judge=accuracy
+    ! grep -q 'FAIL portable' "$work" || complain "portable_f32_4x8 has another bound than 2 u"
 fi
 # Bits are hashed and not judged; but of a call that fails there are none.
-echo 'portable_f32_8x8 NN:17x19x23:row' >"$work.bits"
-refused error 'portable_f32_8x8 NN:17x19x23:row: .*(internal error|RUNG_INTERNAL)' verify --device cpu --bits "$work.bits"
+echo 'portable_f32_4x8 NN:17x19x23:row' >"$work.bits"
+refused error 'portable_f32_4x8 NN:17x19x23:row: .*(internal error|RUNG_INTERNAL)' verify --device cpu --bits "$work.bits"
 # After a device that fails nothing is tried on it.
 refused lost 'the device failed' verify --device cpu --no-vendor --math strict --case 'NN:17x19x23:row;TN:17x19x23:row'
 [ "$(grep -c '^FAIL' "$work")" = 1 ] || complain "a device that fails is asked again"

@@ -1,4 +1,4 @@
-/* Vector operations on eight lanes that AVX2 and AVX-512VL do alike. */
+/* Vector operations on eight lanes that AVX, AVX2 and AVX-512VL do alike. */
 #ifndef RUNG_CPU_SIMD_256_H
 #define RUNG_CPU_SIMD_256_H
 
@@ -55,6 +55,31 @@ VFN void v_sums(float *to, const vf x[4])
 {
     vf sums = _mm256_hadd_ps(_mm256_hadd_ps(x[0], x[1]), _mm256_hadd_ps(x[2], x[3]));
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
+}
+
+/* Writes the lanes of a mask, which are the low ones, in up to three steps: AMD's masked stores are microcoded. */
+VFN void v_store_in_steps(float *p, vf x, __m256i mask)
+{
+    unsigned lanes = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask));
+    if (lanes == 0xff) {
+        _mm256_storeu_ps(p, x);
+        return;
+    }
+    __m128 rest = _mm256_castps256_ps128(x);
+    if (lanes & 0x8) {
+        _mm_storeu_ps(p, rest);
+        rest = _mm256_extractf128_ps(x, 1);
+        p += 4;
+        lanes >>= 4;
+    }
+    if (lanes & 0x2) {
+        _mm_storel_pi((__m64 *)p, rest);
+        rest = _mm_movehl_ps(rest, rest);
+        p += 2;
+        lanes >>= 2;
+    }
+    if (lanes & 0x1)
+        _mm_store_ss(p, rest);
 }
 
 /* Two halves, the low ones or the high ones. Where units are four floats wide a permutation takes three cycles. */

@@ -1,5 +1,5 @@
 /* The few vector operations the kernel body needs, in AVX2 with FMA: 8 lanes, 16 registers.
- * Partial stores take up to three steps: AMD's masked stores are microcoded. UNITS_OF_FOUR: simd_four.h. */
+ * UNITS_OF_FOUR: simd_four.h. */
 #ifndef RUNG_CPU_SIMD_AVX2_H
 #define RUNG_CPU_SIMD_AVX2_H
 
@@ -21,26 +21,7 @@ VFN vf v_load_some(const float *p, vmask mask)
 }
 VFN void v_store_some(float *p, vf x, vmask mask)
 {
-    unsigned lanes = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask)); /* the low ones */
-    if (lanes == 0xff) {
-        _mm256_storeu_ps(p, x);
-        return;
-    }
-    __m128 rest = _mm256_castps256_ps128(x);
-    if (lanes & 0x8) {
-        _mm_storeu_ps(p, rest);
-        rest = _mm256_extractf128_ps(x, 1);
-        p += 4;
-        lanes >>= 4;
-    }
-    if (lanes & 0x2) {
-        _mm_storel_pi((__m64 *)p, rest);
-        rest = _mm_movehl_ps(rest, rest);
-        p += 2;
-        lanes >>= 2;
-    }
-    if (lanes & 0x1)
-        _mm_store_ss(p, rest);
+    v_store_in_steps(p, x, mask);
 }
 /* Where the last four of four to eight lanes lie: two stores of four lanes each, which may overlap, write them all. */
 typedef struct vends {
@@ -103,6 +84,7 @@ VFN vf v_fma_from(vf x, const float *y, vf z)
     return z;
 }
 /* Adds to two sums at once, so that the compiler moves neither between them. */
+#define FMA_PAIRS
 VFN void v_fma_pair(vf x, const vf y[2], vf z[2])
 {
     __asm__ volatile("vfmadd231ps %3, %2, %0\n\tvfmadd231ps %4, %2, %1"
