@@ -278,35 +278,69 @@ static void turns(const char *symbol, const int classed, const int aligned, unsi
     expect(CALL(cuMemFree_v2, to), CUDA_SUCCESS, "the copy given back");
 }
 
-/* What the host writes beyond a piece's ends no lane is seen to write: with RUNG_LENS_KEPT=fail the process fails for
- * it. */
+/* Runs this in a process of its own, which the lens ends with 1 where its memory is not as it should be; returns the
+ * exit code, and what was said. */
+static int ended(void (*run)(int), int number, char said[200])
+{
+    int status = 0, pipes[2];
+    fflush(NULL);
+    if (pipe(pipes) != 0)
+        exit(2);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(pipes[1], 2);
+        setenv("RUNG_LENS_KEPT", "fail", 1);
+        run(number);
+        exit(0);
+    }
+    close(pipes[1]);
+    const ssize_t length = read(pipes[0], said, 199);
+    said[length > 0 ? length : 0] = 0;
+    close(pipes[0]);
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+enum { PIECE_BYTES = 1000 };
+
+static void write_at(int place)
+{
+    CUdeviceptr at = 0;
+    if (CALL(cuMemAlloc_v2, &at, PIECE_BYTES) == CUDA_SUCCESS)
+        *(unsigned char *)(uintptr_t)(at + (CUdeviceptr)(int64_t)place) = 0;
+    CALL(cuMemFree_v2, at);
+}
+
+/* What the host writes beyond a piece's ends no lane is seen to write. */
 static void overruns(void)
 {
-    enum { BYTES = 1000 };
-    static const int places[] = {0, BYTES - 1, -1, BYTES, 1023, 1024, BYTES + 4096, -4096};
+    static const int places[] = {0, PIECE_BYTES - 1, -1, PIECE_BYTES, 1023, 1024, PIECE_BYTES + 4096, -4096};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const int beyond = places[i] < 0 || places[i] >= BYTES;
-        int status = 0, pipes[2];
-        char said[200] = "";
-        fflush(NULL);
-        if (pipe(pipes) != 0)
-            exit(2);
-        const pid_t child = fork();
-        if (child == 0) {
-            CUdeviceptr at = 0;
-            dup2(pipes[1], 2);
-            setenv("RUNG_LENS_KEPT", "fail", 1);
-            if (CALL(cuMemAlloc_v2, &at, BYTES) == CUDA_SUCCESS)
-                *(unsigned char *)(uintptr_t)(at + (CUdeviceptr)(int64_t)places[i]) = 0;
-            CALL(cuMemFree_v2, at);
-            exit(0);
-        }
-        close(pipes[1]);
-        const ssize_t length = read(pipes[0], said, sizeof said - 1);
-        close(pipes[0]);
-        waitpid(child, &status, 0);
-        expect(length < 0 || WEXITSTATUS(status) != beyond, 0, "a byte that the host writes");
+        const int beyond = places[i] < 0 || places[i] >= PIECE_BYTES;
+        char said[200];
+        expect(ended(write_at, places[i], said) != beyond, 0, "a byte that the host writes");
         expect((strstr(said, "lens: the host wrote beyond the ends of a piece of memory") != NULL) != beyond, 0, said);
+    }
+}
+
+static void keep(int pieces)
+{
+    for (int i = 0; i < pieces; i++) {
+        CUdeviceptr at = 0;
+        CALL(cuMemAlloc_v2, &at, (size_t)(i + 1) * PIECE_BYTES);
+    }
+}
+
+/* Memory that a process keeps is told whole. */
+static void keepers(void)
+{
+    static const char *const sentences[] = {"", "lens: 1 pieces of memory, 1000 bytes, were not given back\n",
+                                            "lens: 2 pieces of memory, 3000 bytes, were not given back\n",
+                                            "lens: 3 pieces of memory, 6000 bytes, were not given back\n"};
+    for (int pieces = 0; pieces < 4; pieces++) {
+        char said[200];
+        expect(ended(keep, pieces, said) != (pieces > 0), 0, "memory that is kept");
+        expect(strcmp(said, sentences[pieces]) != 0, 0, said);
     }
 }
 
@@ -351,6 +385,7 @@ int main(int argc, char **argv)
     unsetenv("RUNG_LENS_FINDINGS");
     kept_launches();
     overruns();
+    keepers();
     tensor_maps();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;
