@@ -45,6 +45,18 @@ static void devices(void)
                "a device");
 }
 
+/* Each result has a name and a text. */
+static void errors(void)
+{
+    static const CUresult results[] = {CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE, 719};
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        const char *name = NULL, *text = NULL;
+        expect(CALL(cuGetErrorName, results[i], &name), CUDA_SUCCESS, "an error's name");
+        expect(CALL(cuGetErrorString, results[i], &text), CUDA_SUCCESS, "an error's text");
+        expect(name && name[0] && text && text[0] ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "both are there");
+    }
+}
+
 static void memory(void)
 {
     size_t left = 0, all = 0, total = 0;
@@ -373,6 +385,7 @@ int main(int argc, char **argv)
     }
     expect(CALL(cuInit, 0), CUDA_SUCCESS, "the beginning");
     devices();
+    errors();
     expect(CALL(cuDevicePrimaryCtxRetain, &context, 0), CUDA_SUCCESS, "a context");
     expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "the current context");
     memory();
