@@ -134,6 +134,17 @@ static void launches(void)
     }
     expect(CALL(cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024),
            CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
+    /* What a kernel declares itself counts, too. */
+    CUfunction tile;
+    int own = 0;
+    expect(named(&kernels, "l04_shared_16x16"), CUDA_SUCCESS, "the file of a kernel with tiles");
+    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l04_shared_16x16"), CUDA_SUCCESS, "a kernel with tiles");
+    expect(CALL(cuKernelGetFunction, &tile, kernel), CUDA_SUCCESS, "its function");
+    expect(CALL(cuFuncGetAttribute, &own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, tile), CUDA_SUCCESS, "its tiles");
+    expect(own == 2 * 16 * 16 * 4 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "the bytes of its tiles");
+    for (int more = 0; more < 8; more += 4)
+        expect(CALL(cuFuncSetAttribute, tile, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024 - own + more),
+               more ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, "all that its tiles leave");
     static rung_args lost; /* a product whose A is nowhere */
     lost.m = lost.n = lost.k = lost.lda = lost.ldb = lost.ldc = 1;
     lost.a = (const float *)(uintptr_t)0x1000;
