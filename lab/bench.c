@@ -343,7 +343,9 @@ static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runne
         runner *r = &runners[*count];
         *r = (runner){NULL, peer, x, 0};
         rung_status status = peer->prepare ? peer->prepare(peer, &x->gemm) : RUNG_SUCCESS;
-        if (status == RUNG_SUCCESS && !bench->options.unverified) {
+        if (status == RUNG_SUCCESS && bench->options.unverified) {
+            status = run_set(r, 0); /* it may refuse the product only now */
+        } else if (status == RUNG_SUCCESS) {
             status = check(bench, x, r, &row->peer_error_u[i], &chain_u);
             judge_peer(row, peer, row->peer_error_u[i], chain_u);
         }

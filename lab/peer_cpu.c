@@ -180,12 +180,23 @@ static void find_version(void *library, lab_peer *peer)
         snprintf(peer->version + length, sizeof peer->version - length, " %.20s", chosen);
 }
 
+/* Returns whether libraries are seldom tried on such a processor: they may choose kernels that need more than it has.
+ * Some look for AVX2 and take FMA for granted, which a hypervisor may hide. */
+static int is_old_processor(void)
+{
+#if defined(__x86_64__)
+    return !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma");
+#else
+    return 0;
+#endif
+}
+
 /* Returns the setting with which a peer does better than by itself; NULL: none is known. An OpenBLAS that does not know
  * a processor takes the kernels of the first 64-bit one, whatever vectors there are. */
 static const char *better_core(const lab_peer *peer)
 {
 #if defined(__x86_64__)
-    if (strstr(peer->version, " Prescott") && __builtin_cpu_supports("avx2"))
+    if (strstr(peer->version, " Prescott") && !is_old_processor())
         return __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell";
 #else
     (void)peer;
@@ -323,17 +334,6 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
     else if (setting && !from->once)
         unsetenv(from->setting);
     return RUNG_SUCCESS;
-}
-
-/* Returns whether libraries are seldom tried on such a processor: they may choose kernels that need more than it has.
- */
-static int is_old_processor(void)
-{
-#if defined(__x86_64__)
-    return !__builtin_cpu_supports("avx2");
-#else
-    return 0;
-#endif
 }
 
 /* Returns the signal by which a small product ends a process of its own, 0 for none. */

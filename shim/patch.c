@@ -114,6 +114,5 @@ int rung_cublas_enable(void)
     if (!w.self)
         return -1;
     dl_iterate_phdr(patch_object, &w);
-    dlclose(w.self);
-    return w.changed;
+    return w.changed; /* it stays open, whoever else closes it: slots point into it now */
 }

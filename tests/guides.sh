@@ -196,6 +196,8 @@ illegal medium '0,/[.]full_us = [0-9.]*/s//.full_us = 0/' '.cost has .full_us ab
 illegal medium 's/_tmawarp_f32_64x128x32_s4/_tmawarp_f32_64x128x48_s4/' '64x128x48_s4: BK is 16 times'
 illegal pairs '0,/[.]min_ffma_percent = 94/s//.min_ffma_percent = 101/' 'tmapair_f32_128x128x16_s4: .min_ffma_percent is 100 or less'
 illegal pairs 's/[.]shifted = 1/.shifted = 2/' '.shifted is 0 or 1'
+illegal pairs 's/_tmapair_f32_64x256x16_/_tmapair_f32_64x256x8_/' '64x256x8_s4: BK is 16'
+illegal accurate 's/_f16x3_128x128x32_/_f16x3_128x128x64_/' '_f16x3_128x128x64_s6: BK is 32'
 illegal vector '0,/[.]bytes_per_us = [0-9.e+]*/s//.bytes_per_us = 0/' '.cost has .bytes_per_us above 0'
 illegal vector 's/_axpy_f32_64x1x128_s1, .warps = 8/_axpy_f32_64x1x128_s1, .warps = 4/' 'without .k_innermost BM times BK is 1024'
 illegal vector '0,/[.]apart = 1/s//.apart = 2/' '.k_innermost and .apart are 0 or 1'
@@ -204,6 +206,7 @@ illegal small 's/_brief_f32_32x16x32_s8, .brief = 1, .tm = 2, .tn = 4, .slices =
 told
 illegal accurate 's/_f16x3_128x128x32_/_f16x3_128x128x16_/' 'BK is 32'
 illegal large 's/[.]a_k_innermost = 1, .post/.a_k_innermost = 2, .post/' '.a_k_innermost is 0 or 1'
+illegal large 's/_tma_f32_256x128x16_s8/_tma_f32_256x128x8_s8/' '256x128x8_s8: BK is 16'
 illegal lone 's/_lonewarp_f32_32x64x16_s3/_lonewarp_f32_32x64x48_s3/' 'BK is 16; of a tile of 16 lanes 16 or 32'
 illegal lone 's/_lonecopy_f32_16x96x16_s3, .tm = 4/_lonecopy_f32_16x96x16_s3, .tm = 12/' '16x96x16_s3: .tm divides BM, and .tn BN'
 illegal medium '0,/[.]alone_us = [0-9.]*/s//.alone_us = 0/' '.cost has .alone_us above 0'

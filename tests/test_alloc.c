@@ -1,7 +1,7 @@
-/* Every allocation the library makes fails once: the call must answer RUNG_OUT_OF_MEMORY or cope, and nothing may leak;
- * on the CPU, and with a stand-in for libcuda on GPUs, alone and several. usage: test_alloc [STAND_IN_FOR_LIBCUDA]
- * This program's malloc and pthread_create stand in for glibc's; they fail, and keep count, only for calls from
- * librung. Not for sanitizer builds, which bring their own malloc. */
+/* Every allocation the library makes fails, once and for good: the call must answer RUNG_OUT_OF_MEMORY or cope, and
+ * nothing may leak; on the CPU, and with a stand-in for libcuda on GPUs, alone and several. This program's malloc and
+ * pthread_create stand in for glibc's; they fail, and keep count, only for calls from librung. Not for sanitizer
+ * builds, which bring their own malloc. usage: test_alloc [STAND_IN_FOR_LIBCUDA] */
 #define _GNU_SOURCE /* dl_iterate_phdr, RTLD_NEXT */
 #include "gpu/fake_libcuda.h"
 #include "support.h"
@@ -32,6 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *live[MOST_LIVE];
 static int live_count;
 static long seen, fail_at; /* 1 is the first allocation; 0: none fails */
+static int for_good;       /* all after it fail, too */
 
 /* Counts a call from librung. Returns 1 when it is the one to fail. */
 static int fails(const void *caller)
@@ -39,7 +40,8 @@ static int fails(const void *caller)
     if ((uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end)
         return 0;
     pthread_mutex_lock(&lock);
-    int result = ++seen == fail_at;
+    const long now = ++seen;
+    const int result = now == fail_at || (for_good && fail_at && now > fail_at);
     pthread_mutex_unlock(&lock);
     return result;
 }
@@ -350,9 +352,10 @@ static int scenario_on_a_thread(void)
     return line;
 }
 
-static void every_allocation_fails_once(void **state)
+/* Once, or from then on: a second try finds no memory either. */
+static void every_allocation_fails(void **state)
 {
-    (void)state;
+    for_good = *state != NULL;
     fail_at = 0;
     assert_int_equal(scenario_on_a_thread(), 0); /* what is made once a process is made now */
     int kept = live_count;
@@ -367,10 +370,12 @@ static void every_allocation_fails_once(void **state)
         int line = scenario_on_a_thread();
         fail_at = 0;
         if (line)
-            fail_msg("allocation %ld of %ld failing: wrong at line %d: %s", site, sites, line, rung_last_error());
+            fail_msg("allocation %ld of %ld failing%s: wrong at line %d: %s", site, sites, for_good ? " for good" : "",
+                     line, rung_last_error());
         if (live_count != kept)
             fail_msg("allocation %ld of %ld failing leaks %d blocks", site, sites, live_count - kept);
     }
+    for_good = 0;
     print_message("%ld allocations failed one by one\n", sites);
 }
 
@@ -417,7 +422,8 @@ int main(int count, char **words)
         operands[i] = 1.0f;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_allocations_fail_too),
-        cmocka_unit_test(every_allocation_fails_once),
+        cmocka_unit_test(every_allocation_fails),
+        cmocka_unit_test_prestate(every_allocation_fails, &for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

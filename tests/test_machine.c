@@ -259,6 +259,7 @@ static void the_group_is_the_processs_own(void **state)
         {"5:cpuacct,cpu:/a/b\n0::/x\n", "/a/b", 1}, /* both versions: the one that has the CPUs */
         {"0::/x\n5:cpu:/a/b\n", "/a/b", 1},
         {"5:cpuset:/x\n4:cpu:/a\n", "/a", 1},
+        {"5:name=cpu:/x\n4:cpu:/a\n", "/a", 1}, /* one that somebody has named */
         {"4:cpu:/\n", "", 1},
         {"no colon\n4:one\n0::/a\n", "/a", 2},
     };

@@ -30,15 +30,6 @@ static unsigned detect(void)
     return found;
 }
 
-static int lists(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = list; (at = strstr(at, name)); at += length)
-        if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
-            return 1;
-    return 0;
-}
-
 unsigned rung_cpu_feature_bits(const char *names)
 {
     unsigned bits = 0;
@@ -102,17 +93,12 @@ unsigned rung_cpu_features(void)
 {
     unsigned found = detect();
     const char *keep = getenv("RUNG_CPU_FEATURES");
-    if (keep && *keep) {
-        if (!lists(keep, "avx512"))
-            found &= ~(unsigned)RUNG_CPU_AVX512;
-        if (!lists(keep, "avx2") && !lists(keep, "avx512"))
-            found &= ~(unsigned)RUNG_CPU_AVX2;
-        if (!lists(keep, "avx") && !lists(keep, "avx2") && !lists(keep, "avx512"))
-            found &= ~(unsigned)RUNG_CPU_AVX;
-        if (!lists(keep, "neon"))
-            found &= ~(unsigned)RUNG_CPU_NEON;
-    }
-    return found;
+    unsigned kept = keep && *keep ? rung_cpu_feature_bits(keep) : found;
+    if (kept & RUNG_CPU_AVX512)
+        kept |= RUNG_CPU_AVX2;
+    if (kept & RUNG_CPU_AVX2)
+        kept |= RUNG_CPU_AVX;
+    return found & kept;
 }
 
 static int read_line(const char *path, char *line, int bytes)
@@ -233,6 +219,15 @@ static int quota_at(const char *path)
         period = read_line(file, line, sizeof line) ? atoll(line) : 0;
     }
     return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
+}
+
+static int lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
+            return 1;
+    return 0;
 }
 
 /* Finds the process's own group, as "/a/b". Version 2 writes "0::/a/b", version 1 "4:cpu,cpuacct:/a/b". */

@@ -264,7 +264,10 @@ static rung_status open_control(rung_multi *multi, multi_transport *t)
     char why[MULTI_WHY_BYTES] = "";
     const char *off = getenv("RUNG_CONTROL");
     if (off && strcmp(off, "0") == 0) /* simulated processes have no sockets */
-        return RUNG_SUCCESS;
+        return multi->config.transport == RUNG_TRANSPORT_MPI
+                   ? RUNG_SUCCESS
+                   : rung_fail(RUNG_INVALID_ARGUMENT,
+                               "the NCCL transport needs the control connection: RUNG_CONTROL is 0");
     if (is_set("RUNG_ADDRESS"))
         snprintf(at.address, sizeof at.address, "%s", getenv("RUNG_ADDRESS"));
     else if (t->size == 1) /* nobody comes */

@@ -34,6 +34,7 @@ bench --device cpu --threads 1 --budget-ms 1 --against= 8x8x8 -o out
 bench --device cpu --threads 2 --budget-ms 1 --against= --shapes shapes
 bench --gpus cpu2 --repeats 1 8x8x8 --timeline out
 fuzz --device cpu --calls 3 --size 20
+explain --device cpu --data signed 64x64x64
 climb --device cpu --size 16 --kernel c01_naive --against= -o out
 reduce --device cpu --quick --budget-ms 1 1000 -o out
 report rows -o out
@@ -61,6 +62,10 @@ driver reduce --device gpu --quick --budget-ms 1 1000
 driver profile --launch l01_naive,l02_coalesced 16x16x16
 driver profile --launch r02_shared 1000
 driver tune 8x8x8 --budget-ms 1 --candidates 1 --dry-run
+driver explain --device gpu --math strict --data signed 16x16x16
+driver fuzz --device gpu --calls 2 --size 20
+driver bench --gpus 1 --repeats 1 --no-peer 8x8x8
+driver doctor
 """.strip().splitlines()
 
 def rungs():
@@ -122,6 +127,10 @@ class Command:
             return f"{left_open} streams stay open", failed
         if code and not re.search(r"^rung: |FAIL", complaints + out, re.M):
             return f"exit code {code} without a sentence: {complaints!r}", failed
+        if code == 0 and re.search(f"^rung: {self.words[0]}: ", complaints, re.M):
+            return f"exit code 0 beside the sentence of a failure: {complaints!r}", failed
+        if re.search(r"^rung: .*: *$", complaints, re.M):
+            return f"a sentence without an end: {complaints!r}", failed
         call = r"cuMemAlloc\w*" if failed.startswith("cuMemAlloc") else f"({failed.removesuffix('_v2')}|{NAMES.get(failed)})"
         if code and self.driver and not re.search(call + " (failed:|returned) CUDA_ERROR_", complaints + out):
             return f"exit code {code} without the driver's call and error: {complaints!r}", failed

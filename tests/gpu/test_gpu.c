@@ -2403,9 +2403,11 @@ static void every_driver_call_fails_once(void **state)
 static rung_status use_all(rung_tools *tools, void **memory, void **events, void **module, void **graph)
 {
     const unsigned grid[3] = {1, 1, 1};
-    float values[16] = {0.0f}, ms;
+    float values[16], back[32], ms;
     int64_t left;
     void *function;
+    for (int i = 0; i < 16; i++)
+        values[i] = (float)i + 1.0f;
     rung_status status = rung_tools_alloc(tools, 2 * sizeof values, memory);
 #define NEXT(call) status = status == RUNG_SUCCESS ? (call) : status
     NEXT(rung_tools_free_bytes(tools, &left));
@@ -2424,7 +2426,9 @@ static rung_status use_all(rung_tools *tools, void **memory, void **events, void
     NEXT(rung_tools_fill(tools, *memory, 0, 4)); /* still to come when its end is recorded */
     NEXT(rung_tools_event_record(tools, events[1]));
     NEXT(rung_tools_event_elapsed(tools, events[0], events[1], &ms));
-    NEXT(rung_tools_download(tools, values, *memory, sizeof values));
+    NEXT(rung_tools_download(tools, back, *memory, sizeof back));
+    for (int i = 0; status == RUNG_SUCCESS && i < 32; i++) /* it is there, and all that came before was done */
+        assert_true(back[i] == (i < 4 ? 0.0f : values[i % 16]));
     NEXT(rung_tools_synchronize(tools));
 #undef NEXT
     return status;

@@ -261,6 +261,7 @@ for two in c01_naive,c02_loop_order c02_loop_order,c01_naive; do
     refused skip=c01_naive 'FAIL c01_naive' verify --device cpu --no-vendor --threads 1 --kernel $two --case NN:17x19x23:row
     refused skip=c01_naive 'FAIL c01_naive' climb --device cpu --size 32 --kernel $two --threads 1 --against ''
 done
+refused once '^c01_naive,FAIL,1,1,' verify --device cpu --no-vendor --threads 1 --kernel c01_naive --case 'NN:17x19x23:row;NN:17x19x23:row' --format csv
 for two in '1000 2000' '2000 1000'; do
     # shellcheck disable=SC2086
     refused sum=1000 ',FAIL' reduce --device cpu --quick --budget-ms 1 --format csv $two
@@ -277,6 +278,16 @@ done
 refused edge "case 'NN:1x2x1:col'" fuzz --device cpu --threads 1 --calls 30
 refused product "case 'NN:1x1x1:col'" fuzz --device cpu --threads 1 --calls 30
 passes none fuzz --device cpu --threads 1 --calls 30
+# What was told before the end of a process that crashes is there, in a file too.
+dies() { # CALL SENTENCE WORDS...: at the CALL-th product
+    how=dies=$1 sentence=$2
+    shift 2
+    run "$how" "$@"
+    code=$?
+    [ $code = 77 ] && grep -qE "$sentence" "$work" || complain "RUNG_WRONG=$how rung $*: exit code $code, or not told before"
+}
+dies 60 'made smaller' fuzz --device cpu --threads 1 --calls 1000
+dies 3 '^c01_naive,FAIL' verify --device cpu --no-vendor --threads 1 --kernel c01_naive,c02_loop_order --case 'NN:17x19x23:row' --format csv
 # What ranks write beside their C, whichever value it is.
 for value in 0 -0 1 -1 nan -nan inf -inf 1e-40; do
     for side in above below left right; do

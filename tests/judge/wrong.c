@@ -156,11 +156,15 @@ static void damage(const rung_gemm *g, const char *how)
         *of_c(g, i, j) -= g->alpha * *of_a(g, i, g->k - 1) * *of_b(g, g->k - 1, j);
     else if (!strcmp(how, "edge"))
         *of_c(g, g->m - 1, g->n - 1) = *of_c(g, 0, 0);
+    else if (!strncmp(how, "dies=", 5) && calls == atoi(how + 5))
+        _Exit(77);
+    else if (!strncmp(how, "dies=", 5))
+        *of_c(g, i, j) = NAN;
     else if (!strcmp(how, "nan"))
         *of_c(g, i, j) = NAN;
     else if (!strcmp(how, "inf"))
         *of_c(g, i, j) = INFINITY;
-    else if (!strcmp(how, "second") && again)
+    else if ((!strcmp(how, "second") && again) || (!strcmp(how, "once") && again && !later))
         *of_c(g, i, j) = nextafterf(*of_c(g, i, j), INFINITY);
     else if (!strcmp(how, "outside"))
         *(by_rows ? of_c(g, g->m - 1, g->n) : of_c(g, g->m, g->n - 1)) = 1.0f;

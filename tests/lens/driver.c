@@ -45,6 +45,18 @@ static void devices(void)
                "a device");
 }
 
+/* Each result has a name and a text. */
+static void errors(void)
+{
+    static const CUresult results[] = {CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE, 719};
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        const char *name = NULL, *text = NULL;
+        expect(CALL(cuGetErrorName, results[i], &name), CUDA_SUCCESS, "an error's name");
+        expect(CALL(cuGetErrorString, results[i], &text), CUDA_SUCCESS, "an error's text");
+        expect(name && name[0] && text && text[0] ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "both are there");
+    }
+}
+
 static void memory(void)
 {
     size_t left = 0, all = 0, total = 0;
@@ -122,6 +134,17 @@ static void launches(void)
     }
     expect(CALL(cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024),
            CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
+    /* What a kernel declares itself counts, too. */
+    CUfunction tile;
+    int own = 0;
+    expect(named(&kernels, "l04_shared_16x16"), CUDA_SUCCESS, "the file of a kernel with tiles");
+    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l04_shared_16x16"), CUDA_SUCCESS, "a kernel with tiles");
+    expect(CALL(cuKernelGetFunction, &tile, kernel), CUDA_SUCCESS, "its function");
+    expect(CALL(cuFuncGetAttribute, &own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, tile), CUDA_SUCCESS, "its tiles");
+    expect(own == 2 * 16 * 16 * 4 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "the bytes of its tiles");
+    for (int more = 0; more < 8; more += 4)
+        expect(CALL(cuFuncSetAttribute, tile, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024 - own + more),
+               more ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, "all that its tiles leave");
     static rung_args lost; /* a product whose A is nowhere */
     lost.m = lost.n = lost.k = lost.lda = lost.ldb = lost.ldc = 1;
     lost.a = (const float *)(uintptr_t)0x1000;
@@ -278,35 +301,69 @@ static void turns(const char *symbol, const int classed, const int aligned, unsi
     expect(CALL(cuMemFree_v2, to), CUDA_SUCCESS, "the copy given back");
 }
 
-/* What the host writes beyond a piece's ends no lane is seen to write: with RUNG_LENS_KEPT=fail the process fails for
- * it. */
+/* Runs this in a process of its own, which the lens ends with 1 where its memory is not as it should be; returns the
+ * exit code, and what was said. */
+static int ended(void (*run)(int), int number, char said[200])
+{
+    int status = 0, pipes[2];
+    fflush(NULL);
+    if (pipe(pipes) != 0)
+        exit(2);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(pipes[1], 2);
+        setenv("RUNG_LENS_KEPT", "fail", 1);
+        run(number);
+        exit(0);
+    }
+    close(pipes[1]);
+    const ssize_t length = read(pipes[0], said, 199);
+    said[length > 0 ? length : 0] = 0;
+    close(pipes[0]);
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+enum { PIECE_BYTES = 1000 };
+
+static void write_at(int place)
+{
+    CUdeviceptr at = 0;
+    if (CALL(cuMemAlloc_v2, &at, PIECE_BYTES) == CUDA_SUCCESS)
+        *(unsigned char *)(uintptr_t)(at + (CUdeviceptr)(int64_t)place) = 0;
+    CALL(cuMemFree_v2, at);
+}
+
+/* What the host writes beyond a piece's ends no lane is seen to write. */
 static void overruns(void)
 {
-    enum { BYTES = 1000 };
-    static const int places[] = {0, BYTES - 1, -1, BYTES, 1023, 1024, BYTES + 4096, -4096};
+    static const int places[] = {0, PIECE_BYTES - 1, -1, PIECE_BYTES, 1023, 1024, PIECE_BYTES + 4096, -4096};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const int beyond = places[i] < 0 || places[i] >= BYTES;
-        int status = 0, pipes[2];
-        char said[200] = "";
-        fflush(NULL);
-        if (pipe(pipes) != 0)
-            exit(2);
-        const pid_t child = fork();
-        if (child == 0) {
-            CUdeviceptr at = 0;
-            dup2(pipes[1], 2);
-            setenv("RUNG_LENS_KEPT", "fail", 1);
-            if (CALL(cuMemAlloc_v2, &at, BYTES) == CUDA_SUCCESS)
-                *(unsigned char *)(uintptr_t)(at + (CUdeviceptr)(int64_t)places[i]) = 0;
-            CALL(cuMemFree_v2, at);
-            exit(0);
-        }
-        close(pipes[1]);
-        const ssize_t length = read(pipes[0], said, sizeof said - 1);
-        close(pipes[0]);
-        waitpid(child, &status, 0);
-        expect(length < 0 || WEXITSTATUS(status) != beyond, 0, "a byte that the host writes");
+        const int beyond = places[i] < 0 || places[i] >= PIECE_BYTES;
+        char said[200];
+        expect(ended(write_at, places[i], said) != beyond, 0, "a byte that the host writes");
         expect((strstr(said, "lens: the host wrote beyond the ends of a piece of memory") != NULL) != beyond, 0, said);
+    }
+}
+
+static void keep(int pieces)
+{
+    for (int i = 0; i < pieces; i++) {
+        CUdeviceptr at = 0;
+        CALL(cuMemAlloc_v2, &at, (size_t)(i + 1) * PIECE_BYTES);
+    }
+}
+
+/* Memory that a process keeps is told whole. */
+static void keepers(void)
+{
+    static const char *const sentences[] = {"", "lens: 1 pieces of memory, 1000 bytes, were not given back\n",
+                                            "lens: 2 pieces of memory, 3000 bytes, were not given back\n",
+                                            "lens: 3 pieces of memory, 6000 bytes, were not given back\n"};
+    for (int pieces = 0; pieces < 4; pieces++) {
+        char said[200];
+        expect(ended(keep, pieces, said) != (pieces > 0), 0, "memory that is kept");
+        expect(strcmp(said, sentences[pieces]) != 0, 0, said);
     }
 }
 
@@ -339,6 +396,7 @@ int main(int argc, char **argv)
     }
     expect(CALL(cuInit, 0), CUDA_SUCCESS, "the beginning");
     devices();
+    errors();
     expect(CALL(cuDevicePrimaryCtxRetain, &context, 0), CUDA_SUCCESS, "a context");
     expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "the current context");
     memory();
@@ -351,6 +409,7 @@ int main(int argc, char **argv)
     unsetenv("RUNG_LENS_FINDINGS");
     kept_launches();
     overruns();
+    keepers();
     tensor_maps();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;

@@ -397,6 +397,12 @@ static int refused(void)
                 {"later ncclGroupEnd", "failed: internal error", 0}};
     const double timeout_s = 5.0;
     int files = 0; /* after the first failure, which opens what stays open */
+    rung_multi *none = NULL;
+    setenv("RUNG_CONTROL", "0", 1);
+    if (open_rank(&none, timeout_s) != RUNG_INVALID_ARGUMENT || none ||
+        !says("the NCCL transport needs the control connection: RUNG_CONTROL is 0"))
+        return 0;
+    setenv("RUNG_CONTROL", "1", 1); /* whatever else it is leaves the connection on */
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         rung_multi *multi = NULL;
         const int in_pieces = strcmp(each[i].call, "ncclSend") == 0 || strcmp(each[i].call, "ncclRecv") == 0;
