@@ -81,6 +81,22 @@ static void every_pair_is_covered(void **state)
     }
 }
 
+/* The longest case there is ends within its text. */
+static void a_long_case_keeps_to_its_text(void **state)
+{
+    (void)state;
+    char room[LAB_CASE_TEXT + 256];
+    lab_case c;
+    lab_case_init(&c);
+    c.m = c.n = c.k = c.pad = c.offset = c.a_pad = c.a_offset = c.c_pad = c.c_offset = c.workspace_kib = INT64_MIN;
+    c.seed = UINT32_MAX;
+    memset(room, '#', sizeof room);
+    lab_case_print(&c, room);
+    assert_int_equal(strnlen(room, sizeof room), LAB_CASE_TEXT - 1);
+    for (size_t i = LAB_CASE_TEXT; i < sizeof room; i++)
+        assert_int_equal(room[i], '#');
+}
+
 static void a_seed_is_printed(void **state)
 {
     (void)state;
@@ -402,6 +418,7 @@ int main(void)
         cmocka_unit_test(counts_are_found_by_all_their_keys),
         cmocka_unit_test(cases_survive_their_text),
         cmocka_unit_test(every_pair_is_covered),
+        cmocka_unit_test(a_long_case_keeps_to_its_text),
         cmocka_unit_test(a_seed_is_printed),
         cmocka_unit_test(bad_cases_are_refused),
         cmocka_unit_test(shapes_are_read),
