@@ -9,47 +9,23 @@ enum { CHAINS = 12, STEPS = 1000000 };
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-__attribute__((target("avx2,fma"))) static float chains_avx2(int64_t steps)
-{
-    __m256 sums[CHAINS], x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(0.001f);
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm256_set1_ps((float)i);
-    for (int64_t s = 0; s < steps; s++)
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm256_fmadd_ps(sums[i], x, y);
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm256_add_ps(sums[0], sums[i]);
-    return _mm256_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx"))) static float chains_avx(int64_t steps)
-{
-    __m256 sums[CHAINS], x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(0.001f);
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm256_set1_ps((float)i);
-    for (int64_t s = 0; s < steps; s++)
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm256_add_ps(_mm256_mul_ps(sums[i], x), y);
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm256_add_ps(sums[0], sums[i]);
-    return _mm256_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx512f"))) static float chains_avx512(int64_t steps)
-{
-    __m512 sums[CHAINS], x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(0.001f);
-    for (int i = 0; i < CHAINS; i++)
-        sums[i] = _mm512_set1_ps((float)i);
-    for (int64_t s = 0; s < steps; s++)
-#pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++)
-            sums[i] = _mm512_fmadd_ps(sums[i], x, y);
-    for (int i = 1; i < CHAINS; i++)
-        sums[0] = _mm512_add_ps(sums[0], sums[i]);
-    return _mm512_cvtss_f32(sums[0]);
-}
+/* Chains in the vectors of an instruction set, whose functions begin with MM. */
+#define CHAINS_IN(NAME, SET, VECTOR, MM, STEP)                                                                         \
+    __attribute__((target(SET))) static float NAME(int64_t steps)                                                      \
+    {                                                                                                                  \
+        VECTOR sums[CHAINS], x = MM##_set1_ps(0.999f), y = MM##_set1_ps(0.001f);                                       \
+        for (int i = 0; i < CHAINS; i++)                                                                               \
+            sums[i] = MM##_set1_ps((float)i);                                                                          \
+        for (int64_t s = 0; s < steps; s++)                                                                            \
+            _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) sums[i] = STEP(sums[i], x, y);                   \
+        for (int i = 1; i < CHAINS; i++)                                                                               \
+            sums[0] = MM##_add_ps(sums[0], sums[i]);                                                                   \
+        return MM##_cvtss_f32(sums[0]);                                                                                \
+    }
+#define MULTIPLY_THEN_ADD(x, y, z) _mm256_add_ps(_mm256_mul_ps(x, y), z)
+CHAINS_IN(chains_avx, "avx", __m256, _mm256, MULTIPLY_THEN_ADD)
+CHAINS_IN(chains_avx2, "avx2,fma", __m256, _mm256, _mm256_fmadd_ps)
+CHAINS_IN(chains_avx512, "avx512f", __m512, _mm512, _mm512_fmadd_ps)
 #endif
 
 #ifdef __FP_FAST_FMAF

@@ -22,6 +22,22 @@ VFN vf v_load(const float *p)
 {
     return _mm256_loadu_ps(p);
 }
+#ifdef TILE_IN_ORDER
+/* The operations of a tile's loop stay in the order they are written in. Left the choice, the compiler loads ahead,
+ * needs more than 16 registers and spills sums; or it takes B from memory, once a row. */
+VFN vf v_tile_load(const float *p)
+{
+    vf x;
+    __asm__ volatile("vmovups %1, %0" : "=x"(x) : "m"(*(const __m256_u *)p));
+    return x;
+}
+VFN vf v_tile_all(const float *p)
+{
+    vf x;
+    __asm__ volatile("vbroadcastss %1, %0" : "=x"(x) : "m"(*p));
+    return x;
+}
+#endif
 VFN vf v_load_halves(const float *low, const float *high)
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);

@@ -3,6 +3,7 @@
 #ifndef RUNG_CPU_SIMD_AVX_H
 #define RUNG_CPU_SIMD_AVX_H
 
+#define TILE_IN_ORDER
 #include "cpu/kernels/simd_256.h"
 
 typedef __m256i vmask;
@@ -19,19 +20,6 @@ VFN vf v_load_some(const float *p, vmask mask)
 VFN void v_store_some(float *p, vf x, vmask mask)
 {
     v_store_in_steps(p, x, mask);
-}
-/* The operations of a tile's loop stay in the order they are written in: simd_avx2.h. */
-VFN vf v_tile_load(const float *p)
-{
-    vf x;
-    __asm__ volatile("vmovups %1, %0" : "=x"(x) : "m"(*(const __m256_u *)p));
-    return x;
-}
-VFN vf v_tile_all(const float *p)
-{
-    vf x;
-    __asm__ volatile("vbroadcastss %1, %0" : "=x"(x) : "m"(*p));
-    return x;
 }
 VFN vf v_fma(vf x, vf y, vf z)
 {

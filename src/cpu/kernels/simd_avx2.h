@@ -4,6 +4,7 @@
 #define RUNG_CPU_SIMD_AVX2_H
 
 #include "cpu/kernels/kernels.h"
+#define TILE_IN_ORDER
 #include "cpu/kernels/simd_256.h"
 
 #ifdef UNITS_OF_FOUR
@@ -39,20 +40,6 @@ VFN void v_store_ends(float *p, vf x, vends ends)
     _mm_storeu_ps(p + ends.at, _mm256_castps256_ps128(_mm256_permutevar8x32_ps(x, ends.from)));
 }
 #endif
-/* The three operations of a tile's loop stay in the order they are written in, and z where it is. Left the choice, the
- * compiler loads ahead, needs more than 16 registers and spills sums; or it takes y from memory, once a row. */
-VFN vf v_tile_load(const float *p)
-{
-    vf x;
-    __asm__ volatile("vmovups %1, %0" : "=x"(x) : "m"(*(const __m256_u *)p));
-    return x;
-}
-VFN vf v_tile_all(const float *p)
-{
-    vf x;
-    __asm__ volatile("vbroadcastss %1, %0" : "=x"(x) : "m"(*p));
-    return x;
-}
 /* The element `step` of row 0, 1 or 2 from p on, rows ld_bytes apart, in one instruction: left the choice, the compiler
  * makes some addresses apart, and keeps others in memory. */
 VFN vf v_tile_row(const float *p, int64_t ld_bytes, const int row, const int step)
@@ -72,6 +59,7 @@ VFN vf v_tile_row(const float *p, int64_t ld_bytes, const int row, const int ste
     return v_tile_all(p + row * (ld_bytes / 4) + step);
 #endif
 }
+/* In that order too, and z stays where it is. */
 VFN vf v_fma(vf x, vf y, vf z)
 {
     __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "x"(y));
