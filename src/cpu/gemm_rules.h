@@ -381,10 +381,15 @@ static inline int is_row_that_streams(const rung_cpu_args *p)
            p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
 }
 
-/* The same of a tiny product, and of one row of a transposed product: measured where L3 is far. */
+/* The same of a tiny product, and of one row of a transposed product. Where L3 is near fewer steps are enough, beside
+ * so few columns that L1 has their sums when they are needed again. */
 static inline int is_small_row_that_streams(const rung_cpu_args *p)
 {
-    return p->cpu->far_l3 && is_row_that_streams(p);
+    enum { STEPS_LEAST = 8, COLUMNS_MOST = 640 };
+    if (p->cpu->far_l3)
+        return is_row_that_streams(p);
+    return is_row(p) && !p->trans_b && p->k >= STEPS_LEAST && p->n <= COLUMNS_MOST &&
+           p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
 }
 
 /* Returns true for a row of C beside a larger B that L2 holds, of which any plan would say the same: tiles of one row,
