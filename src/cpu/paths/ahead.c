@@ -67,6 +67,14 @@ static int fewest_rows(const rung_cpu_args *p)
     return p->n <= COLUMNS_OF_FEWER ? ROWS_OF_HALVES - 1 : ROWS_OF_HALVES;
 }
 
+/* Returns true for so few columns of so long a k that packing A takes longer than its rows are waited for. On a
+ * processor that follows few rows at once that was not measured. */
+static int is_better_in_pieces(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 16, COLUMNS_MOST = 128, STEPS_LEAST = 4096 };
+    return !p->cpu->asks_next_rows && p->m >= ROWS_LEAST && p->n <= COLUMNS_MOST && rung_is_long_k_of(p, STEPS_LEAST);
+}
+
 /* Returns true where L3 is near and so many rows pass a B in place that a panel of it in L1 pays for packing them, and
  * so few that B need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where
  * all steps share one set of L1. */
@@ -79,6 +87,8 @@ int rung_is_by_panels(const rung_cpu_args *p)
         return 0;
     if (!has_narrow_tiles(p))
         return wants_panels_of_lines(p);
+    if (is_better_in_pieces(p))
+        return 0;
     int across_lines = p->n >= COLUMNS_OF_LONG ? ROWS_BESIDE_LONG : ROWS_ACROSS_LINES;
     int most = p->ldb % PAGE_FLOATS == 0 ? ROWS_THAT_COLLIDE : b_has_whole_vectors(p) ? ROWS_MOST : across_lines;
     return p->m <= most && (is_far_apart(p) || wants_packed_steps(p));
