@@ -99,7 +99,7 @@ enum { DOT_STEPS_A_COLUMN = 8 };
 
 /* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
  * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k; where units are
- * four floats wide adding up takes longer. */
+ * four floats wide adding up takes longer. Columns that fill a vector leave no lane of a tile empty. */
 static int64_t dot_steps(const rung_cpu_args *p)
 {
     enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6, L2_PARTS_OF_FULL = 4 };
