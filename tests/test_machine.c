@@ -169,8 +169,8 @@ static void a_processor_can_be_named(void **state)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         setenv("RUNG_CPU_PLAN", known[i].name, 1);
         const rung_processor c = rung_cpu_processor();
-        const int manners[] = {c.follows_rows, c.asks_for_few, c.dots_wait,  c.asks_next_rows, c.stores_wait,
-                               c.far_l3,       c.three_loads,  c.wide_units, c.units_of_four};
+        const int manners[] = {c.follows_rows, c.asks_for_few, c.waits_for_l3, c.asks_next_rows, c.stores_wait,
+                               c.far_l3,       c.three_loads,  c.wide_units,   c.units_of_four};
         assert_int_equal(rung_cpu_check_features(), RUNG_SUCCESS);
         assert_memory_equal(manners, known[i].manners, sizeof manners);
         expect_caches(known[i].kib[0], known[i].kib[1], known[i].kib[2]);

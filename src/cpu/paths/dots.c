@@ -32,7 +32,7 @@ static int64_t dot_columns_of_a(const rung_cpu_args *p)
     enum { STEPS_LEAST = 600, STEPS_LEAST_FROM_MEMORY = 300, MOST = 6, L2_PARTS = 4, L2_PARTS_OF_MEMORY = 8 };
     enum { STEPS_LEAST_OF_NARROW = 800, STEPS_LEAST_OF_FEW = 1000, MOST_OF_NARROW = 4, MOST_OF_FEW = 3 };
     int64_t most = dot_columns(p->m, p->k, p->trans_b, p->cpu), l2s = a_bytes(p) / p->cpu->l2_bytes;
-    if (!p->cpu->dots_wait || l2s < L2_PARTS)
+    if (!p->cpu->waits_for_l3 || l2s < L2_PARTS)
         return most;
     int from_memory = l2s >= L2_PARTS_OF_MEMORY;
     if (has_narrow_tiles(p))
@@ -104,7 +104,7 @@ static int64_t dot_steps(const rung_cpu_args *p)
 {
     enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6, L2_PARTS_OF_FULL = 4 };
     int64_t more = has_narrow_tiles(p) ? OF_MORE_AND_NARROW : OF_MORE;
-    if (p->cpu->dots_wait && p->n == narrow_of(p->kernel)->vl && a_bytes(p) <= L2_PARTS_OF_FULL * p->cpu->l2_bytes)
+    if (p->cpu->waits_for_l3 && p->n == narrow_of(p->kernel)->vl && a_bytes(p) <= L2_PARTS_OF_FULL * p->cpu->l2_bytes)
         return (p->n - 1) * OF_MORE;
     return (p->n - 1) * ((p->cpu->three_loads || p->cpu->units_of_four) && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
 }
