@@ -156,7 +156,7 @@ static void a_processor_can_be_named(void **state)
     static const struct {
         const char *name;
         long kib[3], whole_l3_kib;
-        int manners[8];
+        int manners[9];
     } known[] = {
         {"zen1", {32, 512, 8192}, 8192, {1, 0, 0, 0, 0, 0, 0, 0, 1}},
         {"zen3", {32, 512, 8192}, 32768, {1, 0, 0, 1, 0, 0, 0, 0, 0}},
