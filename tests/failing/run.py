@@ -44,6 +44,10 @@ help lens
 run -o out -- true
 learn
 learn check 01 solution.cu
+learn 01
+learn hint 01
+learn reset 01
+learn solution 01 --now
 gpu lens l01_naive 16x16x16
 gpu lens l01_naive 16x16x16 --svg out
 gpu lens l01_naive 16x16x16 --html out
@@ -109,7 +113,8 @@ class Command:
         except subprocess.TimeoutExpired:
             return None
         failed, counted, left_open = says.read_text().split() if says.exists() else ("?", 0, 0)
-        written = out.read_text(errors="backslashreplace") if out.exists() else ""
+        kept = (file for file in sorted((bench.work / "home").rglob("*")) if file.is_file())
+        written = "".join(file.read_text(errors="backslashreplace") for file in (out, *kept) if file.exists())
         text = [bench.masked(each.decode(errors="backslashreplace")) for each in (done.stdout, done.stderr)]
         return done.returncode, text[0], text[1], bench.masked(written), failed, int(counted), int(left_open)
 

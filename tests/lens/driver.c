@@ -357,7 +357,7 @@ static void keep(int pieces)
 /* Memory that a process keeps is told whole. */
 static void keepers(void)
 {
-    static const char *const sentences[] = {"", "lens: 1 pieces of memory, 1000 bytes, were not given back\n",
+    static const char *const sentences[] = {"", "lens: 1 piece of memory, 1000 bytes, was not given back\n",
                                             "lens: 2 pieces of memory, 3000 bytes, were not given back\n",
                                             "lens: 3 pieces of memory, 6000 bytes, were not given back\n"};
     for (int pieces = 0; pieces < 4; pieces++) {
