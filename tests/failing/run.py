@@ -79,6 +79,13 @@ def rungs():
     return [f"driver verify --device gpu --no-vendor --kernel {name} --case NN:40x33x70:row,beta=0.5" for name in first.values()]
 
 
+def families():
+    """Returns a command for the first tile of each family, on operands that its copies or its guard are for."""
+    cases = {"vector": "NN:70x1x300:row,beta=0.5", "lines": "NN:40x33x6:row,beta=0.5"}
+    firsts = {file.parent.name: re.search(r"^RUNG_TILE\((\w+)", file.read_text(), re.M)[1] for file in sorted(HERE.parent.parent.glob("src/cuda/families/*/tiles.inc"))}
+    return [f"driver verify --device gpu --no-vendor --kernel {name} --case {cases.get(family, 'NN:40x33x70:row,pad=1,beta=0.5')}" for family, name in firsts.items()]
+
+
 # Words of which one is in every sentence that says what a command went without, or why it failed.
 REASONS = re.compile(r"no memory|[Cc]annot|no such|not |without|left out|failed|Too many|Input/output|Permission|out of|unavailable|no |was ignored")
 
@@ -181,7 +188,7 @@ def main():
     tried, bad, left_out = 0, 0, set()
     try:
         prepare(bench)
-        for words in COMMANDS + rungs():
+        for words in COMMANDS + rungs() + families():
             if not re.search(o.regex, words):
                 continue
             lacking = [reason for reason in (bench.lacks("LENS"),) if reason and re.match("gpu|driver|learn", words)]
