@@ -175,7 +175,7 @@ def options():
 def prepare(bench):
     """Writes the files that commands read."""
     (bench.work / "shapes").write_text("NN 9 7 5\nTN 16 8 4\n")
-    (bench.work / "bits").write_text("c01_naive NN:5x7x3:row\n")
+    (bench.work / "bits").write_text("c01_naive NN:5x7x3:row\nc01_naive NN:6x7x3:row\n")
     shutil.copy(HERE.parent / "transcripts" / "results.jsonl", bench.work / "rows")
     shutil.copy(HERE.parent.parent / "results" / "counters-1024-h200.jsonl", bench.work / "counters")
     course = HERE.parent.parent / "learn"
