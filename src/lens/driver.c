@@ -35,7 +35,7 @@ enum { MOST_FUNCTIONS = 512, DEVICE_MEMORY_GIB = 4 };
 
 static lens_function functions[MOST_FUNCTIONS];
 static int function_count;
-static CUcontext current;
+static _Thread_local CUcontext current;
 static int the_context, the_pool, the_stream;
 
 /* ---- device and context ---- */

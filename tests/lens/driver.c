@@ -5,6 +5,8 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,34 @@ static void devices(void)
                "a device");
 }
 
+/* A thread has no context until one is made current there; asking for it is no failure, for its device it is. */
+static void *contexts_of_a_thread(void *context)
+{
+    CUcontext now = context;
+    CUdevice device = 0;
+    expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "a new thread's context");
+    expect(now ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "is none");
+    expect(CALL(cuCtxGetDevice, &device), CUDA_ERROR_INVALID_CONTEXT, "the device of none");
+    expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "a context for it");
+    expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "the thread's context");
+    expect(now == context ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "is that one");
+    expect(CALL(cuCtxGetDevice, &device), CUDA_SUCCESS, "its device");
+    now = NULL;
+    expect(CALL(cuCtxPopCurrent_v2, &now), CUDA_SUCCESS, "it is taken away");
+    expect(now == context ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "and told");
+    expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "the context after that");
+    expect(now ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "is none again");
+    return NULL;
+}
+
+static void threads(CUcontext context)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, contexts_of_a_thread, context) != 0)
+        exit(1);
+    pthread_join(thread, NULL);
+}
+
 /* Each result has a name and a text. */
 static void errors(void)
 {
@@ -80,6 +110,51 @@ static void memory(void)
 }
 
 typedef CUresult library_named(CUlibrary *, const char *);
+
+static void open_and_close_each(void)
+{
+    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
+    CUdeviceptr at = 0;
+    CUstream stream;
+    CUevent event;
+    CUlibrary kernels;
+    CUmemoryPool pool;
+    CUmemPoolProps properties;
+    void *host;
+    memset(&properties, 0, sizeof properties);
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    expect(CALL(cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS, "a stream");
+    expect(CALL(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS, "an event");
+    expect(CALL(cuEventRecord, event, stream), CUDA_SUCCESS, "it is recorded");
+    expect(CALL(cuMemAlloc_v2, &at, 1000), CUDA_SUCCESS, "memory");
+    expect(CALL(cuMemFree_v2, at), CUDA_SUCCESS, "it is freed");
+    expect(CALL(cuMemPoolCreate, &pool, &properties), CUDA_SUCCESS, "a pool");
+    expect(CALL(cuMemAllocFromPoolAsync, &at, 1000, pool, stream), CUDA_SUCCESS, "memory of it");
+    expect(CALL(cuMemFreeAsync, at, stream), CUDA_SUCCESS, "that is freed in turn");
+    expect(CALL(cuMemPoolDestroy, pool), CUDA_SUCCESS, "the pool ends");
+    expect(CALL(cuMemHostAlloc, &host, 1000, 0), CUDA_SUCCESS, "the host's memory");
+    expect(CALL(cuMemFreeHost, host), CUDA_SUCCESS, "that is freed, too");
+    expect(CALL(cuEventDestroy_v2, event), CUDA_SUCCESS, "the event ends");
+    expect(CALL(cuStreamDestroy_v2, stream), CUDA_SUCCESS, "the stream ends");
+    if (named) {
+        expect(named(&kernels, "l01_naive"), CUDA_SUCCESS, "a kernel's file");
+        expect(CALL(cuLibraryUnload, kernels), CUDA_SUCCESS, "it is closed");
+    }
+}
+
+/* What is opened and closed takes no memory of the host in the end. */
+static void nothing_is_kept(void)
+{
+    enum { TIMES = 1000, LEAST = 32 /* bytes that a piece of memory takes */ };
+    open_and_close_each();
+    const size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < TIMES; i++)
+        open_and_close_each();
+    const size_t after = mallinfo2().uordblks;
+    expect(after < before + TIMES * LEAST / 2 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS,
+           "the host's memory is given back");
+}
 
 /* Launches of the first rung, of a product without elements. */
 static void launches(void)
@@ -399,7 +474,9 @@ int main(int argc, char **argv)
     errors();
     expect(CALL(cuDevicePrimaryCtxRetain, &context, 0), CUDA_SUCCESS, "a context");
     expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "the current context");
+    threads(context);
     memory();
+    nothing_is_kept();
     launches();
     overlapping();
     setenv("RUNG_LENS_FINDINGS", "fail", 1);
