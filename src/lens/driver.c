@@ -35,7 +35,9 @@ enum { MOST_FUNCTIONS = 512, DEVICE_MEMORY_GIB = 4 };
 
 static lens_function functions[MOST_FUNCTIONS];
 static int function_count;
-static _Thread_local CUcontext current;
+enum { MOST_CONTEXTS = 16 };
+static _Thread_local CUcontext contexts[MOST_CONTEXTS]; /* of this thread: the last one is current */
+static _Thread_local int context_count;
 static int the_context, the_pool, the_stream;
 
 /* ---- device and context ---- */
@@ -137,14 +139,17 @@ EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 
 EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
-    current = context;
+    if (context_count == MOST_CONTEXTS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    contexts[context_count++] = context;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
 {
-    *context = current;
-    current = NULL;
+    if (context_count == 0)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *context = contexts[--context_count];
     return CUDA_SUCCESS;
 }
 
@@ -164,14 +169,14 @@ EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 
 EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
 {
-    *context = current;
+    *context = context_count ? contexts[context_count - 1] : NULL;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuCtxGetDevice(CUdevice *device)
 {
     *device = 0;
-    return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    return context_count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 EXPORT CUresult cuCtxSynchronize(void)

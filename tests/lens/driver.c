@@ -59,10 +59,14 @@ static void *contexts_of_a_thread(void *context)
     expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "the thread's context");
     expect(now == context ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "is that one");
     expect(CALL(cuCtxGetDevice, &device), CUDA_SUCCESS, "its device");
-    now = NULL;
-    expect(CALL(cuCtxPopCurrent_v2, &now), CUDA_SUCCESS, "it is taken away");
+    expect(CALL(cuCtxPushCurrent_v2, NULL), CUDA_SUCCESS, "none, before it");
+    expect(CALL(cuCtxPopCurrent_v2, &now), CUDA_SUCCESS, "which is taken away");
+    expect(now ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "and is none");
+    expect(CALL(cuCtxPopCurrent_v2, &now), CUDA_SUCCESS, "the one behind it is taken away");
     expect(now == context ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "and told");
     expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "the context after that");
+    CUcontext past = NULL;
+    expect(CALL(cuCtxPopCurrent_v2, &past), CUDA_ERROR_INVALID_CONTEXT, "no context is left to take away");
     expect(now ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "is none again");
     return NULL;
 }
