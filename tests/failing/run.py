@@ -104,8 +104,8 @@ class Command:
         self.bench = bench
         self.normal = self.run(0)
 
-    def run(self, number):
-        """Returns exit code, output, complaints, what was written, what failed, how many calls counted and how many streams stayed open."""
+    def run(self, number, alone=False):
+        """Returns exit code, output, complaints, what was written, what failed, how many calls counted, how many streams stayed open, and the user's files."""
         bench, says, out = self.bench, self.bench.root / "says", self.bench.work / "out"
         for file in (says, out):
             file.unlink(missing_ok=True)
@@ -113,24 +113,24 @@ class Command:
         bench.set_up(["gpu"] if self.gpu else [])
         still, tests = f"{bench.build}/tests/libstill.so", bench.build / "tests"
         fails = {"LD_PRELOAD": still, "RUNG_LIBCUDA": str(tests / "libfailing_driver.so"), "FAILING_DRIVER": str(number)} if self.driver else \
-            {"LD_PRELOAD": f"{tests}/libfailing.so:{still}", "FAILING": str(number)}
+            {"LD_PRELOAD": f"{tests}/libfailing.so:{still}", "FAILING": str(number), **({"FAILING_ALONE": "1"} if alone else {})}
         try:
             done = subprocess.run([bench.build / "bin" / "rung", *self.words], cwd=bench.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS,
                                   env={**bench.environment(), **fails, "FAILING_SAYS": str(says)})
         except subprocess.TimeoutExpired:
             return None
         failed, counted, left_open = says.read_text().split() if says.exists() else ("?", 0, 0)
-        kept = (file for file in sorted((bench.work / "home").rglob("*")) if file.is_file())
-        written = "".join(file.read_text(errors="backslashreplace") for file in (out, *kept) if file.exists())
+        written = out.read_text(errors="backslashreplace") if out.exists() else ""
+        kept = "".join(f"{file.name}: {file.read_text(errors='backslashreplace')}" for file in sorted((bench.work / "home").rglob("*")) if file.is_file())
         text = [bench.masked(each.decode(errors="backslashreplace")) for each in (done.stdout, done.stderr)]
-        return done.returncode, text[0], text[1], bench.masked(written), failed, int(counted), int(left_open)
+        return done.returncode, text[0], text[1], bench.masked(written), failed, int(counted), int(left_open), bench.masked(kept)
 
-    def judge(self, number):
+    def judge(self, number, alone=False):
         """Returns what is wrong where this call fails, None where nothing is, and the call's name."""
-        result = self.run(number)
+        result = self.run(number, alone)
         if result is None:
             return f"it did not end within {SECONDS} s", "?"
-        code, out, complaints, written, failed, _, left_open = result
+        code, out, complaints, written, failed, _, left_open, kept = result
         if code not in (0, 1, 2):
             return f"exit code {code}", failed
         if failed == "?":
@@ -150,12 +150,16 @@ class Command:
             written = self.normal[3]  # a trace has as many spans as it has memory for
         if code == 0 and without_names(out + written) != without_names(self.normal[1] + self.normal[3]) and not REASONS.search(complaints + out):
             return f"another output without a word: {complaints!r}" + difference(self.normal[1] + self.normal[3], out + written), failed
+        if code == 0 and kept != self.normal[7] and not REASONS.search(complaints):
+            return f"other files of the user's without a word: {complaints!r}" + difference(self.normal[7], kept), failed
+        if failed == "nothing" and not alone and not self.driver:  # it was a call of a process that the command has started
+            return self.judge(number, True)
         return None, failed
 
 
 def without_names(text):
-    """Takes out what a command may not know of the machine: the CPU's name, which then is CPU, and clocks, which are left out."""
-    return re.sub(r"\b1530\b|\s+", "", text.replace("Still CPU", "CPU"))
+    """Takes out what a command may not know of the machine: the CPU's name, which then is CPU, clocks, which are left out, and where the documents lie."""
+    return re.sub(r" \(in [^)\n]*\)|\b1530\b|\s+", "", text.replace("Still CPU", "CPU"))
 
 
 def difference(normal, now):
