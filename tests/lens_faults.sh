@@ -100,6 +100,13 @@ look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 2
     { echo "FAIL many_mbarriers, 256 of them:"; cat "$out"; failed=1; }
 "$rung" lens --file "$folder/many_mbarriers.cu" --tile 16x16 --threads 256 16x16x257 >"$out" 2>&1
 [ $? = 1 ] && grep -q 'initialises more than 256 mbarriers' "$out" || { echo "FAIL many_mbarriers, 257 of them:"; cat "$out"; failed=1; }
+# What has come by one mbarrier says nothing of what comes by another one, however far apart they lie.
+for last in 1 2 7 8 9 16 32 63; do
+    "$rung" lens --file "$folder/first_of_two.cu" --tile 16x16 --threads 256 16x16x$last >"$out" 2>&1 && grep -q 'nothing out of bounds' "$out" ||
+        { echo "FAIL first_of_two, both awaited, $last:"; tail -n 2 "$out"; failed=1; }
+    "$rung" lens --file "$folder/first_of_two.cu" --tile 16x16 --threads 256 16x17x$last >"$out" 2>&1
+    [ $? = 1 ] && grep -q 'reads shared copied .*, which a bulk copy wrote' "$out" || { echo "FAIL first_of_two, $last:"; tail -n 2 "$out"; failed=1; }
+done
 # A fault of each other kind, by its number in kinds.cu.
 kind() { look kinds 1 "thread $2, kinds.cu line [0-9]*: $3" --alpha "$1"; }
 kind 1 1 'writes shared few .*, which thread 0 wrote too with no barrier between them: a race'
