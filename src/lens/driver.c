@@ -765,6 +765,13 @@ static bool dimension_fits(cuuint64_t size, cuuint64_t stride, cuuint32_t box, b
            (innermost || (stride > 0 && stride < stride_limit && stride % 16 == 0));
 }
 
+/* A box's rows are whole units of 16 bytes, and no longer than what is swizzled: 32, 64 or 128 bytes. */
+static bool rows_fit(const lens_map *map)
+{
+    const unsigned bytes = map->box[0] * map->element_bytes;
+    return bytes % 16 == 0 && (!map->swizzle || bytes <= 16u << map->swizzle);
+}
+
 EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                        const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
                                        const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
@@ -784,6 +791,8 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
         if (!dimension_fits(dims[i], encoded.strides[i], box[i], i == 0))
             return CUDA_ERROR_INVALID_VALUE;
     }
+    if (!rows_fit(&encoded))
+        return CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
     memcpy(map, &encoded, sizeof encoded < sizeof *map ? sizeof encoded : sizeof *map);
     return CUDA_SUCCESS;

@@ -295,27 +295,37 @@ static void tensor_maps(void)
         cuuint32_t rank, box; /* in the outermost dimension */
         cuuint64_t size, stride;
         int type, bytes_off;
+        CUtensorMapSwizzle swizzle;
         CUresult wanted;
         const char *what;
     } rules[] = {
-        {2, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map"},
-        {1, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map of one dimension"},
-        {5, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map of five dimensions"},
-        {0, 16, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a map of no dimension"},
-        {6, 16, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a map of six dimensions"},
-        {2, 256, 512, 256, 7, 0, CUDA_SUCCESS, "the largest box"},
-        {2, 257, 512, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger box"},
-        {2, 0, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "an empty box"},
-        {2, 16, (cuuint64_t)1 << 32, 256, 7, 0, CUDA_SUCCESS, "the largest size"},
-        {2, 16, ((cuuint64_t)1 << 32) + 1, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger size"},
-        {2, 16, 0, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "no size"},
-        {2, 16, 64, ((cuuint64_t)1 << 40) - 16, 7, 0, CUDA_SUCCESS, "the largest stride"},
-        {2, 16, 64, (cuuint64_t)1 << 40, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger stride"},
-        {2, 16, 64, 0, 7, 0, CUDA_ERROR_INVALID_VALUE, "no stride"},
-        {2, 16, 64, 264, 7, 0, CUDA_ERROR_INVALID_VALUE, "a stride of no whole 16 bytes"},
-        {2, 16, 64, 256, 12, 0, CUDA_SUCCESS, "the last type"},
-        {2, 16, 64, 256, 13, 0, CUDA_ERROR_INVALID_VALUE, "no type"},
-        {2, 16, 64, 256, 7, 8, CUDA_ERROR_INVALID_VALUE, "an address of no whole 16 bytes"},
+        {2, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "a map"},
+        {1, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "a map of one dimension"},
+        {5, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "a map of five dimensions"},
+        {0, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a map of no dimension"},
+        {6, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a map of six dimensions"},
+        {2, 256, 512, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the largest box"},
+        {2, 257, 512, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a larger box"},
+        {2, 0, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "an empty box"},
+        {2, 16, (cuuint64_t)1 << 32, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the largest size"},
+        {2, 16, ((cuuint64_t)1 << 32) + 1, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE,
+         "a larger size"},
+        {2, 16, 0, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "no size"},
+        {2, 16, 64, ((cuuint64_t)1 << 40) - 16, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the largest stride"},
+        {2, 16, 64, (cuuint64_t)1 << 40, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a larger stride"},
+        {2, 16, 64, 0, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "no stride"},
+        {2, 16, 64, 264, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a stride of no whole 16 bytes"},
+        {2, 16, 64, 256, 12, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the last type"},
+        {2, 16, 64, 256, 13, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "no type"},
+        {2, 16, 64, 256, 7, 8, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "an address of no whole 16 bytes"},
+        {1, 4, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "rows of 16 bytes"},
+        {1, 6, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "rows of no whole 16 bytes"},
+        {1, 8, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_32B, CUDA_SUCCESS, "rows of 32 bytes, swizzled"},
+        {1, 12, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_32B, CUDA_ERROR_INVALID_VALUE, "longer ones"},
+        {1, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_64B, CUDA_SUCCESS, "rows of 64 bytes, swizzled"},
+        {1, 20, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_64B, CUDA_ERROR_INVALID_VALUE, "longer ones"},
+        {1, 32, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_128B, CUDA_SUCCESS, "rows of 128 bytes, swizzled"},
+        {1, 36, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_128B, CUDA_ERROR_INVALID_VALUE, "longer ones"},
     };
     static _Alignas(64) float memory[64];
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -329,7 +339,7 @@ static void tensor_maps(void)
         strides[last ? last - 1 : 0] = rules[i].stride;
         expect(CALL(cuTensorMapEncodeTiled, &map, (CUtensorMapDataType)rules[i].type, rules[i].rank,
                     (char *)memory + rules[i].bytes_off, sizes, strides, boxes, apart, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                    CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                    rules[i].swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                rules[i].wanted, rules[i].what);
     }
 }
