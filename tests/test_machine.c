@@ -156,21 +156,21 @@ static void a_processor_can_be_named(void **state)
     static const struct {
         const char *name;
         long kib[3], whole_l3_kib;
-        int manners[8];
+        int manners[9];
     } known[] = {
-        {"zen1", {32, 512, 8192}, 8192, {1, 0, 0, 0, 0, 0, 0, 1}},
-        {"zen3", {32, 512, 8192}, 32768, {1, 0, 1, 0, 0, 0, 0, 0}},
-        {"zen4", {32, 1024, 16384}, 16384, {1, 1, 0, 0, 0, 0, 0, 0}},
-        {"zen5", {48, 1024, 32768}, 32768, {0, 0, 0, 0, 0, 0, 0, 0}},
-        {"emerald", {48, 2048, 32768}, 262144, {1, 0, 0, 1, 1, 1, 1, 0}},
+        {"zen1", {32, 512, 8192}, 8192, {1, 0, 0, 0, 0, 0, 0, 0, 1}},
+        {"zen3", {32, 512, 8192}, 32768, {1, 0, 0, 1, 0, 0, 0, 0, 0}},
+        {"zen4", {32, 1024, 16384}, 16384, {1, 1, 1, 0, 0, 0, 0, 0, 0}},
+        {"zen5", {48, 1024, 32768}, 32768, {0, 0, 0, 0, 0, 0, 0, 0, 0}},
+        {"emerald", {48, 2048, 32768}, 262144, {1, 0, 0, 0, 1, 1, 1, 1, 0}},
     };
     clear();
     online = 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         setenv("RUNG_CPU_PLAN", known[i].name, 1);
         const rung_processor c = rung_cpu_processor();
-        const int manners[] = {c.follows_rows, c.asks_for_few, c.asks_next_rows, c.stores_wait,
-                               c.far_l3,       c.three_loads,  c.wide_units,     c.units_of_four};
+        const int manners[] = {c.follows_rows, c.asks_for_few, c.waits_for_l3, c.asks_next_rows, c.stores_wait,
+                               c.far_l3,       c.three_loads,  c.wide_units,   c.units_of_four};
         assert_int_equal(rung_cpu_check_features(), RUNG_SUCCESS);
         assert_memory_equal(manners, known[i].manners, sizeof manners);
         expect_caches(known[i].kib[0], known[i].kib[1], known[i].kib[2]);

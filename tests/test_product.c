@@ -7,6 +7,7 @@
 #include <cpuid.h>
 #endif
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -545,6 +546,51 @@ static void results_larger_than_the_caches(void **state)
     rung_context_destroy(one_thread);
 }
 
+/* The same where a chunk of B's columns ends among the last columns of C: as many columns as a chunk has, on any
+ * kernel, and some more or fewer, in rows that begin at every place of a cache line. */
+static void columns_around_a_chunk(void **state)
+{
+    (void)state;
+    enum { K = 3, LEAST = 990, MOST = 1060, ROWS = 560, LINE = 16 };
+    const char *before = getenv("RUNG_CPU_PLAN");
+    char kept[16];
+    snprintf(kept, sizeof kept, "%s", before ? before : "");
+    setenv("RUNG_CPU_PLAN", "zen3", 1); /* whose L3 counts 8 MB: a C of 2 MB goes past it */
+    rung_context *small = test_context(1);
+    float *a = malloc(ROWS * K * sizeof *a), *b = malloc((size_t)K * MOST * sizeof *b);
+    float *c = aligned_alloc(64, (ROWS * (MOST + 1) + 2 * LINE) / LINE * LINE * sizeof *c);
+    assert_true(a && b && c);
+    static double want[MOST];
+    uint64_t seed = 19;
+    for (int i = 0; i < ROWS * K; i++)
+        a[i] = random_float(&seed);
+    for (int i = 0; i < K * MOST; i++)
+        b[i] = random_float(&seed);
+    for (int n = LEAST; n <= MOST; n++) {
+        const int ldc = n + n % 2;
+        float *at = c + n % LINE;
+        fill(c, ROWS * (MOST + 1) + LINE, 0.25f);
+        assert_ok(rung_sgemm(small, RUNG_ROW_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, ROWS, n, K, 1.0f, a, K, b, n, 0.0f,
+                             at, ldc));
+        for (int row = 0; row < ROWS; row++) {
+            row_of(a + row * K, b, n, K, 0.0, want);
+            int64_t col = first_wrong(want, at + row * ldc, n);
+            if (col < n)
+                fail_msg("%d columns: C[%d][%d] is %g, not %g", n, row, (int)col, (double)at[row * ldc + col],
+                         want[col]);
+            assert_true(n == ldc || at[row * ldc + n] == 0.25f);
+        }
+    }
+    free(a);
+    free(b);
+    free(c);
+    rung_context_destroy(small);
+    if (before)
+        setenv("RUNG_CPU_PLAN", kept, 1);
+    else
+        unsetenv("RUNG_CPU_PLAN");
+}
+
 static void sums(void **state)
 {
     (void)state;
@@ -809,6 +855,7 @@ int main(void)
         cmocka_unit_test(the_same_call_gives_the_same_bits),
         cmocka_unit_test(operands_at_any_address),
         cmocka_unit_test(results_larger_than_the_caches),
+        cmocka_unit_test(columns_around_a_chunk),
         cmocka_unit_test(sums),
         cmocka_unit_test(long_sums_keep_their_last_bits),
         cmocka_unit_test(lanes_are_added_in_double),

@@ -56,7 +56,7 @@ static const struct {
 } processors[] = {
     {"zen1", {32 << 10, 512 << 10, 8 << 20, 8 << 20, .follows_rows = 1, .units_of_four = 1}},
     {"zen3", {32 << 10, 512 << 10, 8 << 20, 32 << 20, .follows_rows = 1, .asks_next_rows = 1}},
-    {"zen4", {32 << 10, 1 << 20, 16 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
+    {"zen4", {32 << 10, 1 << 20, 16 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1, .waits_for_l3 = 1}},
     {"zen5", {48 << 10, 1 << 20, 32 << 20, 32 << 20, .follows_rows = 0}},
     {"emerald",
      {48 << 10, 2 << 20, 32 << 20, 256 << 20, .follows_rows = 1, .stores_wait = 1, .far_l3 = 1, .three_loads = 1,
@@ -165,6 +165,7 @@ rung_processor rung_cpu_processor(void)
                                 4 << 20,
                                 .follows_rows = is_intel() || is_zen3_or_4() || is_zen1(),
                                 .asks_for_few = is_zen3_or_4() && !is_zen3(),
+                                .waits_for_l3 = is_zen3_or_4() && !is_zen3(),
                                 .asks_next_rows = is_zen3(),
                                 .stores_wait = is_intel(),
                                 .far_l3 = is_intel(),

@@ -19,6 +19,7 @@ static const gemm_rule *const rules[] = {
     &rung_rule_long_k_in_runs,
     &rung_rule_packing_pays,
     &rung_rule_transposed,
+    &rung_rule_near,
     &rung_rule_by_panels,
     &rung_rule_short_k,
     &rung_rule_close,

@@ -95,6 +95,20 @@ static inline int has_whole_vectors(const rung_cpu_args *p)
     return !sums_as_lines(p) && !p->cpu->three_loads;
 }
 
+/* Returns true for a C in L3 or beyond whose long rows, written one after the other, push B out of L1. */
+static inline int rows_push_out_b(const rung_cpu_args *p)
+{
+    enum { ELEMENTS_LEAST = 3000, L2_PARTS = 5, ELEMENTS_OF_MORE_STEPS = 6000, MORE_STEPS = 4 };
+    enum { COLUMNS_OF_ONE_STEP = 4500, L2_PARTS_OF_FEW_OR_MANY = 2 };
+    int64_t elements = p->n * p->k;
+    if (!p->cpu->waits_for_l3 || p->beta != 0.0f || c_bytes(p) <= L2_PARTS_OF_FEW_OR_MANY * p->cpu->l2_bytes)
+        return 0;
+    if (c_bytes(p) > L2_PARTS * p->cpu->l2_bytes)
+        return elements > ELEMENTS_LEAST;
+    return p->k == 1 ? elements > COLUMNS_OF_ONE_STEP
+                     : has_narrow_tiles(p) && p->k >= MORE_STEPS && elements > ELEMENTS_OF_MORE_STEPS;
+}
+
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
  * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
  * tiles are narrow. Where L3 is far, a C that L2 does not hold is better written by tiles, if L1 does
@@ -104,7 +118,7 @@ static inline int is_rank(const rung_cpu_args *p)
 {
     enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24, STEPS_OF_TILES = 4, ROWS_OF_TILES = 64 };
     enum { STEPS_OF_TILES_OF_FOUR = 5, L2_PARTS_OF_FOUR = 2, L3_QUARTERS = 3 };
-    if (p->k > STEPS || p->n < RANK_VECTORS_LEAST * p->kernel->vl)
+    if (p->k > STEPS || p->n < RANK_VECTORS_LEAST * p->kernel->vl || rows_push_out_b(p))
         return 0;
     if (p->cpu->far_l3 && p->k >= STEPS_OF_TILES && p->m >= ROWS_OF_TILES && p->beta == 0.0f &&
         p->n > rank_columns(p) && c_bytes(p) > p->cpu->l2_bytes)
@@ -381,10 +395,15 @@ static inline int is_row_that_streams(const rung_cpu_args *p)
            p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
 }
 
-/* The same of a tiny product, and of one row of a transposed product: measured where L3 is far. */
+/* The same of a tiny product, and of one row of a transposed product. Where L3 is near fewer steps are enough, beside
+ * so few columns that L1 has their sums when they are needed again. */
 static inline int is_small_row_that_streams(const rung_cpu_args *p)
 {
-    return p->cpu->far_l3 && is_row_that_streams(p);
+    enum { STEPS_LEAST = 8, COLUMNS_MOST = 640 };
+    if (p->cpu->far_l3)
+        return is_row_that_streams(p);
+    return is_row(p) && !p->trans_b && p->k >= STEPS_LEAST && p->n <= COLUMNS_MOST &&
+           p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
 }
 
 /* Returns true for a row of C beside a larger B that L2 holds, of which any plan would say the same: tiles of one row,

@@ -55,18 +55,40 @@ static int streams_in_time(const rung_cpu_args *p)
            b_bytes(p) > p->cpu->l3_bytes / 4 * L3_QUARTERS;
 }
 
+/* Returns how many rows pass a panel of B at least. Where vectors take two passes each six do, or five beside few
+ * columns, once B is larger than L2 by far: what streams is stored and loaded again. Lines of long rows from memory
+ * come sooner as a stream. */
+static int fewest_rows(const rung_cpu_args *p)
+{
+    enum { ROWS = 9, ROWS_OF_HALVES = 6, COLUMNS_OF_FEWER = 1024, COLUMNS_OF_FAR = 1800, L2_PARTS = 2, L3_PARTS = 4 };
+    int is_long = p->n > COLUMNS_OF_FAR && b_bytes(p) * L3_PARTS > p->cpu->l3_bytes;
+    if (!halves_vectors(p) || b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes || is_long)
+        return ROWS;
+    return p->n <= COLUMNS_OF_FEWER ? ROWS_OF_HALVES - 1 : ROWS_OF_HALVES;
+}
+
+/* Returns true for so few columns of so long a k that packing A takes longer than its rows are waited for. On a
+ * processor that follows few rows at once that was not measured. */
+static int is_better_in_pieces(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 16, COLUMNS_MOST = 128, STEPS_LEAST = 4096 };
+    return !p->cpu->asks_next_rows && p->m >= ROWS_LEAST && p->n <= COLUMNS_MOST && rung_is_long_k_of(p, STEPS_LEAST);
+}
+
 /* Returns true where L3 is near and so many rows pass a B in place that a panel of it in L1 pays for packing them, and
  * so few that B need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where
  * all steps share one set of L1. */
 int rung_is_by_panels(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
+    enum { STEPS_LEAST = 40, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
     enum { ROWS_BESIDE_LONG = 64, COLUMNS_OF_LONG = 300 };
-    if (p->cpu->far_l3 || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST ||
+    if (p->cpu->far_l3 || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < fewest_rows(p) ||
         !pays_beside_slow_sums(p) || streams_in_time(p))
         return 0;
     if (!has_narrow_tiles(p))
         return wants_panels_of_lines(p);
+    if (is_better_in_pieces(p))
+        return 0;
     int across_lines = p->n >= COLUMNS_OF_LONG ? ROWS_BESIDE_LONG : ROWS_ACROSS_LINES;
     int most = p->ldb % PAGE_FLOATS == 0 ? ROWS_THAT_COLLIDE : b_has_whole_vectors(p) ? ROWS_MOST : across_lines;
     return p->m <= most && (is_far_apart(p) || wants_packed_steps(p));

@@ -25,6 +25,23 @@ static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const r
     return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
 }
 
+/* Returns the most columns for dot products with so many rows of A. Where these wait for L3 and memory tiles take some
+ * more columns of a k that is not short: narrow tiles sooner, and of more bytes. */
+static int64_t dot_columns_of_a(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 600, STEPS_LEAST_FROM_MEMORY = 300, MOST = 6, L2_PARTS = 4, L2_PARTS_OF_MEMORY = 8 };
+    enum { STEPS_LEAST_OF_NARROW = 800, STEPS_LEAST_OF_FEW = 1000, MOST_OF_NARROW = 4, MOST_OF_FEW = 3 };
+    int64_t most = dot_columns(p->m, p->k, p->trans_b, p->cpu), l2s = a_bytes(p) / p->cpu->l2_bytes;
+    if (!p->cpu->waits_for_l3 || l2s < L2_PARTS)
+        return most;
+    int from_memory = l2s >= L2_PARTS_OF_MEMORY;
+    if (has_narrow_tiles(p))
+        return p->k < STEPS_LEAST_OF_NARROW                ? most
+               : from_memory && p->k >= STEPS_LEAST_OF_FEW ? MOST_OF_FEW
+                                                           : MOST_OF_NARROW;
+    return p->k >= (from_memory ? STEPS_LEAST_FROM_MEMORY : STEPS_LEAST) ? MOST : most;
+}
+
 /* Returns the same where the long operand is B, so that the sums of four of its rows lie side by side in C. Where
  * blocks of narrow vectors write them so, more columns pay from L3, some more from memory, and many beside few rows of
  * a long k: in pieces of it both operands stay in L2, and neither is turned for tiles. */
@@ -82,11 +99,13 @@ enum { DOT_STEPS_A_COLUMN = 8 };
 
 /* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
  * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k; where units are
- * four floats wide adding up takes longer. */
+ * four floats wide adding up takes longer. Columns that fill a vector leave no lane of a tile empty. */
 static int64_t dot_steps(const rung_cpu_args *p)
 {
-    enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6 };
+    enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6, L2_PARTS_OF_FULL = 4 };
     int64_t more = has_narrow_tiles(p) ? OF_MORE_AND_NARROW : OF_MORE;
+    if (p->cpu->waits_for_l3 && p->n == narrow_of(p->kernel)->vl && a_bytes(p) <= L2_PARTS_OF_FULL * p->cpu->l2_bytes)
+        return (p->n - 1) * OF_MORE;
     return (p->n - 1) * ((p->cpu->three_loads || p->cpu->units_of_four) && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
 }
 
@@ -132,9 +151,9 @@ static gemm_side dot_side(const rung_cpu_args *p)
     enum { STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (is_dot_of_vectors(p))
         return SIDE_A;
-    int64_t of_small = dot_columns_of_small_c(p), columns = dot_columns(p->m, p->k, p->trans_b, p->cpu);
+    int64_t of_small = dot_columns_of_small_c(p), columns = dot_columns_of_a(p);
     if (!p->trans_b && has_narrow_tiles(p))
-        columns = dot_columns_turned(p);
+        columns = min64(columns, dot_columns_turned(p));
     columns = max64(columns, of_small);
     if (!p->trans_a && (p->n <= columns || saves_lanes(p, SIDE_A)) && !is_wide_for_dots(p) && !lies_well_for_tiles(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))

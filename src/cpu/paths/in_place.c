@@ -181,6 +181,15 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
     return !p->trans_b && p->ldb <= CLOSE_LDB_MOST && !has_narrow_tiles(p);
 }
 
+/* Returns true where vectors take two passes each, so that one tile of five to eight rows gives lines of L2, and of L3
+ * a little, time to come, however far apart B's rows lie. */
+static int keeps_up_with_far_rows(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 5, ROWS_MOST = 8, L2_QUARTERS = 7 };
+    return halves_vectors(p) && p->m >= ROWS_LEAST && p->m <= ROWS_MOST &&
+           b_bytes(p) * 4 <= p->cpu->l2_bytes * L2_QUARTERS;
+}
+
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
  * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
  * a single row that is done in a pass or two over B, wherever that comes from; and where columns are few, or no vector
@@ -194,7 +203,7 @@ int rung_is_few_rows_close(const rung_cpu_args *p)
     int64_t most = takes_more ? NARROW_ROWS_MOST : STREAM_ROWS;
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
     if (!has_narrow_tiles(p))
-        is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
+        is_close = p->m >= ROWS_LEAST && (p->ldb <= CLOSE_LDB_MOST || keeps_up_with_far_rows(p));
     return is_close && !p->trans_b && p->m <= most && b_bytes(p) <= close_b_bytes(p);
 }
 

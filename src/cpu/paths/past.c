@@ -49,10 +49,17 @@ static void plan_past(const rung_cpu_args *p, gemm_plan *plan)
 
 const gemm_rule rung_rule_past = {"should_pass_caches", should_pass_caches, plan_past};
 
+/* Returns how many columns of B, at most, a chunk has: those of whole lines of C, what lies before the first line of
+ * the class that begins last, and what is left behind the last one. */
+static int64_t chunk_columns(const gemm_plan *plan)
+{
+    return plan->nc + 2 * (LINE_FLOATS - 1);
+}
+
 /* Returns the row length of a chunk of B on PATH_PAST: whole vectors, and rows begin in different cache sets. */
 static int64_t chunk_ld(const rung_cpu_args *p, const gemm_plan *plan)
 {
-    return round_up(min64(plan->nc + LINE_FLOATS, p->n), 2 * LINE_FLOATS) + LINE_FLOATS;
+    return round_up(min64(chunk_columns(plan), p->n), 2 * LINE_FLOATS) + LINE_FLOATS;
 }
 
 int64_t rung_past_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
@@ -111,8 +118,9 @@ static void write_chunk(const rung_cpu_args *p, int64_t j, int64_t width)
 
 /* C is larger than the caches and written once after little work. Only whole lines go past the caches, and the tiles
  * of several rows write whole lines only where these rows begin alike. So the rows are taken in classes, `classes` rows
- * apart. A chunk of B's columns is copied for all of them, a few more than a chunk, since classes begin at different
- * columns; a transposed A, whose rows no class could pick out, is turned. */
+ * apart. A chunk of B's columns is copied for all of them, some more than a chunk, since classes begin at different
+ * columns and the last chunk of each has what is left of a line; a transposed A, whose rows no class could pick out, is
+ * turned. */
 void rung_past_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     rung_cpu_args s = *p;
@@ -127,7 +135,7 @@ void rung_past_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspa
         p->kernel->pack_by_row(a, p->a, p->lda, p->k, p->m, (int)s.lda);
     }
     for (int64_t j = 0; j < p->n; j += plan->nc) {
-        int64_t columns = min64(plan->nc + LINE_FLOATS, p->n - j);
+        int64_t columns = min64(chunk_columns(plan), p->n - j);
         if (p->trans_b)
             p->kernel->pack_by_row(b, b_at(p, 0, j), p->ldb, columns, p->k, (int)s.ldb);
         else

@@ -23,7 +23,7 @@ extern const gemm_rule rung_rule_dots;                                          
 extern const gemm_rule rung_rule_better_transposed, rung_rule_long_k, rung_rule_long_k_in_runs; /* long_k.c */
 extern const gemm_rule rung_rule_transposed;                                                    /* transposed.c */
 extern const gemm_rule rung_rule_short_k, rung_rule_a_in_place;                                 /* pack_b.c */
-extern const gemm_rule rung_rule_close;                                                         /* close.c */
+extern const gemm_rule rung_rule_near, rung_rule_close;                                         /* close.c */
 extern const gemm_rule rung_rule_in_place_ahead, rung_rule_few_rows_close;                      /* in_place.c */
 extern const gemm_rule rung_rule_few_rows_in_runs, rung_rule_narrow_b_close;                    /* in_place.c */
 extern const gemm_rule rung_rule_few_rows_from_l3, rung_rule_small_c_in_runs;                   /* in_place.c */

@@ -9,7 +9,8 @@ enum { ROWS_TO_SHARE = 32 }; /* at least, that threads cut by rows: cut by colum
 static int is_narrow_rank(const rung_cpu_args *p)
 {
     enum { STEPS_OF_LINES = 9 };
-    if (has_narrow_tiles(p) || p->n < RANK_VECTORS_LEAST * p->kernel->vl || p->n > rank_columns(p))
+    if (has_narrow_tiles(p) || p->n < RANK_VECTORS_LEAST * p->kernel->vl || p->n > rank_columns(p) ||
+        rows_push_out_b(p))
         return 0;
     if (p->cpu->stores_wait)
         return p->k <= STEPS_OF_LINES && c_bytes(p) > p->cpu->l2_bytes / 8;

@@ -28,8 +28,8 @@ RUNG_TILE_COSTS(lines, "share block_us end_us a_k_innermost b_k_innermost both_k
  * memory takes parts of a line badly. C's bytes count so many times, and so many where its rows begin within a line. A
  * multiprocessor is as long busy with `alone` blocks as waiting takes: where it has one block, nothing hides that. */
 /* Where C is read, the first of its old results are waited for so long, and a tile of 128 x 128 takes so much longer.
- */
-static const double first_old_us = 4.4, tile_old_us = 0.3;
+ * What half of L2 does not hold of it counts so many times again. */
+static const double first_old_us = 3.2, tile_old_us = 0.6, old_again = 0.62;
 static const double alone = 1.0, launch_us = 2.03, gap_us = 0.138e-3, writes = 1.132, split_lines = 1.151;
 
 static int64_t tiles_of(const rung_kernel *kernel, const rung_problem *p)
@@ -65,9 +65,12 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
                                 (write_rate * rung_write_speed(machine)) +
                             (p->ldc > p->n ? gap_us * rows : 0.0);
     const double old_us = p->beta_zero ? 0.0 : tile_old_us * kernel->bm * kernel->bn / 16384.0;
+    const double beyond = 4.0 * rows * (double)p->n - (double)machine->l2_bytes / 2.0;
+    const double old_again_us =
+        p->beta_zero || beyond < 0.0 ? 0.0 : old_again * beyond / (read_rate * machine->memory_speed);
     return launch_us + t->cost.block_us + (p->beta_zero ? 0.0 : first_old_us) +
            rung_overlapped(rung_overlapped(rounds, alone) * (multiply_us + t->cost.end_us + old_us),
-                           rung_read_us(machine, p) + write_us);
+                           rung_read_us(machine, p) + write_us + old_again_us);
 }
 
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -24,8 +24,13 @@ static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end
  * their own. In batches nothing of the kind shows. */
 static const double late_warps = 0.10;
 /* A multiprocessor takes so much longer for each result that C's old value goes into, and where old values are asked
- * for one by one. */
-static const double old_us = 0.00005, general_old_us = 0.00022;
+ * for one by one: a large tile's, of whose rows few are asked for at a time, so much more for each 1536 results beyond
+ * 2560; and one of more than 64 columns so much at least. A tile of 4096 results that a block has together takes so
+ * much longer, and at odd addresses. */
+static const double first_old_us = 0.4, first_general_old_us = 1.2;
+static const double old_us = 0.00005, general_old_us = 0.00015, large_old_us = 0.00047, wide_old_us = 0.00026;
+enum { WIDE = 64 };
+static const double shared_old_us = 0.5, odd_shared_old_us = 3.0;
 /* Each sector that a step brings in takes so many cycles; rows at odd multiples of 16 bytes take more sectors. */
 static const double sector_cycles = 3.55, straddling = 1.71;
 
@@ -139,8 +144,11 @@ static double end_us(const rung_kernel *kernel, const rung_problem *p, const lon
 static double read_old_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const int strided = p->trans_b && !lone_tile_of(kernel)->copied && kernel->bn / kernel->tn > 4;
-    const double each = p->align_c < 16 || strided || p->bias_kind || p->activation ? general_old_us : old_us;
-    return p->beta_zero ? 0.0 : each * (double)(p->m * p->n) * (double)p->batch / machine->sms;
+    const double larger = rung_longer(0.0, (kernel->bm * kernel->bn - 2560) / 1536.0);
+    const double general = rung_longer(kernel->bn > WIDE ? wide_old_us : 0.0, general_old_us + large_old_us * larger);
+    const int one_by_one = p->align_c < 16 || strided || p->bias_kind || p->activation;
+    const double results = (double)(p->m * p->n) * (double)p->batch / machine->sms;
+    return p->beta_zero ? 0.0 : one_by_one ? first_general_old_us + general * results : first_old_us + old_us * results;
 }
 
 static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
@@ -205,6 +213,8 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
                write * rung_write_speed(machine) / ends;
     double cost =
         start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
+    if (!p->beta_zero)
+        cost += ends * (p->align_c < 16 ? odd_shared_old_us : shared_old_us) * tile_bytes / 16384.0;
     if (as_cluster(kernel, s, grid))
         return cost + cluster_us;
     if (total % grid || total / grid % s->steps) { /* tiles are cut */

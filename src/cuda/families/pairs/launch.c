@@ -36,10 +36,8 @@ static const double shifted_writes = 1.31, alone_share = 0.025;
 /* It counts so many times again where C's rows begin within a sector of 32 bytes: each 32 columns of a bulk copy then
  * share two sectors with their neighbours, and the stores of warps fewer. */
 static const double split_sectors = 1.35, shifted_split_sectors = 1.15;
-/* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses (k of
- * 64 to 256).
- */
-static const double beta_us = 1.5, odd_beta_us = 4.0;
+/* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses. */
+static const double beta_us = 2.2, odd_beta_us = 3.0, shifted_odd_beta_us = 4.0;
 
 /* Decides which operands are copied first. Returns NULL, or why the product cannot run so. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const pairs_tile *t,
@@ -76,7 +74,10 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
     if (t->shifted)
         tile_us += shifted_us(kernel, p);
     if (!p->beta_zero)
-        tile_us += (p->align_c < 16 ? odd_beta_us : beta_us) * kernel->bm * kernel->bn / 16384.0;
+        tile_us += (p->align_c >= 16 ? beta_us
+                    : t->shifted     ? shifted_odd_beta_us
+                                     : odd_beta_us) *
+                   kernel->bm * kernel->bn / 16384.0;
     int64_t most = rung_ceil_div(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
     double times = 1.0;                                   /* C's bytes count so */
     if (p->align_c >= 16)

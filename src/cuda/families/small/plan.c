@@ -43,8 +43,10 @@ static const double idle_partitions = 0.90;
  * end too soon for that to show. */
 static const double uneven_last = 0.5;
 /* Where C is read, the first of what it holds is waited for so long; and a multiprocessor takes so much longer for each
- * result, for one where rows of C lie at odd addresses, and for one of a brief tile. */
-static const double first_old_us = 0.36, old_us = 0.00008, odd_old_us = 0.00032, brief_old_us = 0.00002;
+ * result, and for one of a brief tile. */
+static const double first_old_us = 0.36, old_us = 0.00008, brief_old_us = 0.00002;
+/* At odd addresses so much for the root of their number, and for each. */
+static const double odd_root_old_us = 0.0186, odd_old_us = 0.000029;
 /* Small matrices of a batch fill a brief tile better than others. That pays up to so many k and rounds of blocks. */
 enum { BRIEF_BATCH_K = 64, BRIEF_BATCH_ROUNDS = 8 };
 static const double turned =
@@ -181,8 +183,12 @@ static double write_us_of(const rung_machine *machine, const rung_kernel *kernel
 /* Returns how much longer ends take that read C. */
 static double old_us_of(const rung_machine *machine, const small_tile *t, const rung_problem *p)
 {
-    const double each = t->brief ? brief_old_us : p->align_c < 16 ? odd_old_us : old_us;
-    return p->beta_zero ? 0.0 : first_old_us + each * (double)(p->m * p->n) * (double)p->batch / machine->sms;
+    const double results = (double)(p->m * p->n) * (double)p->batch / machine->sms;
+    if (p->beta_zero)
+        return 0.0;
+    if (!t->brief && p->align_c < 16)
+        return first_old_us + odd_root_old_us * sqrt(results) + odd_old_us * results;
+    return first_old_us + (t->brief ? brief_old_us : old_us) * results;
 }
 
 /* What is the same for all numbers of parts. */

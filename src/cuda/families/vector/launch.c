@@ -37,8 +37,10 @@ RUNG_TILE_COSTS(vector, "bytes_per_us block_us step_us")
  * short products (results/times-dot-h200.jsonl, times-graph-h200.jsonl). */
 static const double dot_launch_us = 1.77, dot_meet_us = 1.17, dot_sixteen_us = 0.39, gather_launch_us = 1.23;
 /* The same where rows are innermost; parts are added sixteen at a time. Where a multiprocessor has more than two blocks
- * memory reads in so many places that its time counts `crowded` times. */
-static const double axpy_launch_us = 1.26, axpy_meet_us = 0.84, axpy_sixteen_us = 0.50, crowded = 1.08;
+ * memory reads in so many places that its time counts `crowded` times, and the share that the last round lacks of a
+ * block for each multiprocessor counts `uneven` times besides. */
+static const double axpy_launch_us = 1.26, axpy_meet_us = 0.84, axpy_sixteen_us = 0.50, crowded = 1.02;
+static const double uneven = 0.7;
 /* The second level of cache gives so many bytes a microsecond. */
 static const double l2_rate = 5.5e6;
 
@@ -110,8 +112,10 @@ static double axpy_us(const rung_machine *machine, const rung_kernel *kernel, in
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
                   most = rounds * rung_ceil_div(steps, parts);
+    const int64_t blocks = tiles * parts, places = rung_ceil_div(blocks, machine->sms) * machine->sms;
+    const double empty = 1.0 - (double)blocks / (double)places;
     const double memory = matrix_bytes / (t->cost.bytes_per_us * machine->memory_speed) *
-                          (tiles * parts > AXPY_BLOCKS * machine->sms ? crowded : 1.0);
+                          (blocks > AXPY_BLOCKS * machine->sms ? crowded + uneven * empty : 1.0);
     return axpy_launch_us + (parts > 1 ? axpy_meet_us + axpy_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
            rung_overlapped(memory, (double)most * t->cost.step_us);
 }
