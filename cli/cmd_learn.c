@@ -162,8 +162,9 @@ static int solution(const learn_request *r)
         return cli_fail("%s cannot be read", path);
     while (fgets(line, sizeof line, from))
         fputs(line, stdout);
+    int unread = ferror(from);
     fclose(from);
-    return CLI_PASS;
+    return unread ? cli_fail("%s cannot be read", path) : CLI_PASS;
 }
 
 static int reset(const learn_request *r)

@@ -122,5 +122,5 @@ rung_status lab_bits(lab_verifier *v, FILE *list, FILE *out, lab_bits_counts *co
     while (fgets(text, sizeof text, list))
         if (read_line(text, &line))
             LAB_TRY(run_line(v, &line, out, counts));
-    return RUNG_SUCCESS;
+    return ferror(list) ? lab_fail(RUNG_INTERNAL, "the list of products cannot be read to its end") : RUNG_SUCCESS;
 }

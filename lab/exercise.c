@@ -188,6 +188,8 @@ static rung_status read_goals(lab_exercise *e)
         if (!read_line(e, key, line + used))
             status = lab_fail(RUNG_INVALID_ARGUMENT, "%s line %d cannot be read: %s", path, number, line);
     }
+    if (status == RUNG_SUCCESS && ferror(from))
+        status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", path);
     fclose(from);
     return status;
 }

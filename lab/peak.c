@@ -6,12 +6,20 @@
 
 enum { CHAINS = 12, STEPS = 1000000 };
 
+typedef struct peak_job {
+    float (*chains)(int64_t steps);
+    int lanes;
+    volatile float sink;
+} peak_job;
+
+#define LANES_OF(VECTOR) (sizeof(VECTOR) / sizeof(float))
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Chains in the vectors of an instruction set, whose functions begin with MM. */
+/* Chains in the vectors of an instruction set, whose functions begin with MM, and their job. */
 #define CHAINS_IN(NAME, SET, VECTOR, MM, STEP)                                                                         \
-    __attribute__((target(SET))) static float NAME(int64_t steps)                                                      \
+    __attribute__((target(SET))) static float chains_##NAME(int64_t steps)                                             \
     {                                                                                                                  \
         VECTOR sums[CHAINS], x = MM##_set1_ps(0.999f), y = MM##_set1_ps(0.001f);                                       \
         for (int i = 0; i < CHAINS; i++)                                                                               \
@@ -21,11 +29,12 @@ enum { CHAINS = 12, STEPS = 1000000 };
         for (int i = 1; i < CHAINS; i++)                                                                               \
             sums[0] = MM##_add_ps(sums[0], sums[i]);                                                                   \
         return MM##_cvtss_f32(sums[0]);                                                                                \
-    }
+    }                                                                                                                  \
+    static const peak_job job_##NAME = {chains_##NAME, LANES_OF(VECTOR), 0.0f};
 #define MULTIPLY_THEN_ADD(x, y, z) _mm256_add_ps(_mm256_mul_ps(x, y), z)
-CHAINS_IN(chains_avx, "avx", __m256, _mm256, MULTIPLY_THEN_ADD)
-CHAINS_IN(chains_avx2, "avx2,fma", __m256, _mm256, _mm256_fmadd_ps)
-CHAINS_IN(chains_avx512, "avx512f", __m512, _mm512, _mm512_fmadd_ps)
+CHAINS_IN(avx, "avx", __m256, _mm256, MULTIPLY_THEN_ADD)
+CHAINS_IN(avx2, "avx2,fma", __m256, _mm256, _mm256_fmadd_ps)
+CHAINS_IN(avx512, "avx512f", __m512, _mm512, _mm512_fmadd_ps)
 #endif
 
 #ifdef __FP_FAST_FMAF
@@ -52,26 +61,20 @@ static float chains_plain(int64_t steps)
     return sums[0][0] + sums[0][1] + sums[0][2] + sums[0][3];
 }
 
-typedef struct peak_job {
-    float (*chains)(int64_t steps);
-    int lanes;
-    volatile float sink;
-} peak_job;
-
 /* Picks the widest that the library may use: where RUNG_CPU_FEATURES holds it to less, its share is one of less. */
 static peak_job pick(rung_context *context)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && !rung_kernel_unusable(context, rung_kernel_find("avx512_f32_8x48")))
-        return (peak_job){chains_avx512, 16, 0.0f};
+        return job_avx512;
     if (__builtin_cpu_supports("fma") && !rung_kernel_unusable(context, rung_kernel_find("avx2_f32_6x16")))
-        return (peak_job){chains_avx2, 8, 0.0f};
+        return job_avx2;
     if (!rung_kernel_unusable(context, rung_kernel_find("avx_f32_5x16")))
-        return (peak_job){chains_avx, 8, 0.0f};
+        return job_avx;
 #else
     (void)context;
 #endif
-    return (peak_job){chains_plain, 4, 0.0f};
+    return (peak_job){chains_plain, LANES_OF(four), 0.0f};
 }
 
 static void work(void *state, int64_t first, int64_t end)

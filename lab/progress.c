@@ -153,8 +153,10 @@ static rung_status copy_file(const char *from_path, const char *to_path)
     int bad = !to;
     while (to && (got = fread(block, 1, sizeof block, from)) > 0)
         bad |= fwrite(block, 1, got, to) != got;
-    if (from)
+    if (from) {
+        bad |= ferror(from) != 0;
         fclose(from);
+    }
     if (to)
         bad |= fclose(to) != 0;
     if (!bad)

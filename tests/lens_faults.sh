@@ -95,6 +95,18 @@ look awaited_in_vain 1 "thread 7, .* line 8: has looked for .* an endless loop" 
 (ulimit -v 450000; exec "$rung" lens --file "$folder/busy_lane.cu" --tile 16x16 --threads 256 --all 37x41x45) >"$out" 2>&1 || { echo "FAIL busy_lane, in 450 MB of addresses:"; tail -n 2 "$out"; failed=1; }
 look endless_reads 1 "endless_reads.cu line [78]: still runs after .* an endless loop" --patience 1
 look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 232448" --shared 300000
+# The lens's room for mbarriers: all of it, and one more.
+"$rung" lens --file "$folder/many_mbarriers.cu" --tile 16x16 --threads 256 16x16x256 >"$out" 2>&1 && grep -q 'nothing out of bounds' "$out" ||
+    { echo "FAIL many_mbarriers, 256 of them:"; cat "$out"; failed=1; }
+"$rung" lens --file "$folder/many_mbarriers.cu" --tile 16x16 --threads 256 16x16x257 >"$out" 2>&1
+[ $? = 1 ] && grep -q 'initialises more than 256 mbarriers' "$out" || { echo "FAIL many_mbarriers, 257 of them:"; cat "$out"; failed=1; }
+# What has come by one mbarrier says nothing of what comes by another one, however far apart they lie.
+for last in 1 2 7 8 9 16 32 63; do
+    "$rung" lens --file "$folder/first_of_two.cu" --tile 16x16 --threads 256 16x16x$last >"$out" 2>&1 && grep -q 'nothing out of bounds' "$out" ||
+        { echo "FAIL first_of_two, both awaited, $last:"; tail -n 2 "$out"; failed=1; }
+    "$rung" lens --file "$folder/first_of_two.cu" --tile 16x16 --threads 256 16x17x$last >"$out" 2>&1
+    [ $? = 1 ] && grep -q 'reads shared copied .*, which a bulk copy wrote' "$out" || { echo "FAIL first_of_two, $last:"; tail -n 2 "$out"; failed=1; }
+done
 # A fault of each other kind, by its number in kinds.cu.
 kind() { look kinds 1 "thread $2, kinds.cu line [0-9]*: $3" --alpha "$1"; }
 kind 1 1 'writes shared few .*, which thread 0 wrote too with no barrier between them: a race'

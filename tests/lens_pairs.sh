@@ -30,6 +30,8 @@ pairs() {
     rm -f "$work.said"
 }
 
+pairs 3 115 accurate tf32=0
+pairs 3 115 accurate tf32=1
 pairs 3 120 large
 pairs 3 115 medium large_loop=1
 pairs 3 110 medium groups=2 # a block computes several tiles, one after the other

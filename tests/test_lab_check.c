@@ -5,6 +5,7 @@
 #include "lab/projection.h"
 #include "lab/verify.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,13 +376,49 @@ static void errors_of_projections(void **state)
     free(memory);
 }
 
+/* What a case takes of memory is given back, whatever its form: after many of them there is no less than after one. */
+static void cases_keep_no_memory(void **state)
+{
+    (void)state;
+    enum { TIMES = 40, LEAST = 32 /* bytes that a piece of memory takes */ };
+    static const char *const texts[] = {"NN:5x7x3:row,arrays=3",
+                                        "TN:5x7x3:col,arrays=2,beta=0.5",
+                                        "NT:5x7x3:row,strided=2",
+                                        "TT:5x7x3:row,shared_b=3",
+                                        "NN:5x7x3:row,bias=row,act=relu",
+                                        "NN:5x7x3:row,beta=-0.5,added=special",
+                                        "NN:5x7x3:row,data=span24,judge=accuracy"};
+    lab_place cpu;
+    lab_verifier v;
+    lab_verdict verdict;
+    lab_case c;
+    assert_true(open_place(&cpu, RUNG_DEVICE_CPU));
+    assert_int_equal(lab_verifier_open(&v, &cpu, RUNG_STRICT, NULL), RUNG_SUCCESS);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        size_t before = 0;
+        assert_int_equal(lab_case_parse(texts[i], &c), RUNG_SUCCESS);
+        for (int time = 0; time < TIMES; time++) {
+            if (time == 2)
+                before = mallinfo2().uordblks;
+            assert_int_equal(lab_verify(&v, NULL, &c, &verdict), RUNG_SUCCESS);
+            assert_int_equal(verdict.outcome, LAB_PASS);
+        }
+        const size_t after = mallinfo2().uordblks;
+        if (after > before + TIMES * LEAST / 2)
+            fail_msg("%s: %zu bytes in use, %zu before", texts[i], after, before);
+    }
+    lab_verifier_close(&v);
+    lab_place_close(&cpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operands_lie_between_guards),    cmocka_unit_test(projections_are_sums),
-        cmocka_unit_test(errors_of_projections),          cmocka_unit_test(reference_is_the_definition),
-        cmocka_unit_test(both_places_give_the_same_bits), cmocka_unit_test(every_fault_is_found),
-        cmocka_unit_test(overflow_and_specials),          cmocka_unit_test(verdicts_see_the_kernel),
+        cmocka_unit_test(cases_keep_no_memory),        cmocka_unit_test(operands_lie_between_guards),
+        cmocka_unit_test(projections_are_sums),        cmocka_unit_test(errors_of_projections),
+        cmocka_unit_test(reference_is_the_definition), cmocka_unit_test(both_places_give_the_same_bits),
+        cmocka_unit_test(every_fault_is_found),        cmocka_unit_test(overflow_and_specials),
+        cmocka_unit_test(verdicts_see_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

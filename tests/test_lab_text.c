@@ -2,6 +2,7 @@
 #include "support.h"
 #include "lab/case.h"
 #include "lab/covering.h"
+#include "lab/error.h"
 #include "lab/json.h"
 #include "lab/multi.h"
 #include "lab/names.h"
@@ -10,6 +11,7 @@
 #include "lab/stats.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -409,9 +411,38 @@ static void objects_are_json_whatever_they_hold(void **state)
     free(text);
 }
 
+/* The lab's own failure is told once; what the library says of its next one comes after that, and another thread has
+ * failures of its own. */
+static void *fail_elsewhere(void *argument)
+{
+    lab_fail(RUNG_INTERNAL, "of the other thread");
+    return argument;
+}
+
+static void each_failure_is_told_as_itself(void **state)
+{
+    (void)state;
+    rung_context *context;
+    pthread_t other;
+    assert_int_equal(lab_fail(RUNG_INTERNAL, "the %s", "first"), RUNG_INTERNAL);
+    assert_string_equal(lab_error(), "the first");
+    assert_int_equal(rung_context_create(NULL, NULL), RUNG_INVALID_ARGUMENT);
+    assert_string_equal(lab_error(), rung_last_error());
+    assert_true(strstr(lab_error(), "NULL") != NULL);
+    lab_fail(RUNG_INTERNAL, "one that nobody reads");
+    lab_fail(RUNG_INTERNAL, "the last");
+    assert_int_equal(rung_context_create(&context, NULL), RUNG_SUCCESS);
+    rung_context_destroy(context);
+    assert_int_equal(pthread_create(&other, NULL, fail_elsewhere, NULL), 0);
+    pthread_join(other, NULL);
+    assert_string_equal(lab_error(), "the last");
+    assert_string_equal(lab_error(), rung_last_error());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_failure_is_told_as_itself),
         cmocka_unit_test(objects_are_json_whatever_they_hold),
         cmocka_unit_test(every_lane_has_its_row),
         cmocka_unit_test(pictures_begin_with_their_first_span),

@@ -19,6 +19,9 @@ static rung_lens_site sites[SITES];
 static rung_lens_launch launch;
 static lab_lens_totals totals;
 static lab_occupancy occupancy;
+static struct {
+    int static_bytes, dynamic_bytes, threads;
+} asked; /* of lab_occupancy_of */
 
 int lab_lens_launches(void)
 {
@@ -38,7 +41,10 @@ void lab_lens_sum(lab_lens_totals *out)
 void lab_occupancy_of(const lab_chip *chip, const lab_resources *resources, int threads, int dynamic_shared_bytes,
                       lab_occupancy *out)
 {
-    (void)chip, (void)resources, (void)threads, (void)dynamic_shared_bytes;
+    (void)chip;
+    asked.static_bytes = resources->static_shared_bytes;
+    asked.dynamic_bytes = dynamic_shared_bytes;
+    asked.threads = threads;
     *out = occupancy;
 }
 
@@ -158,8 +164,16 @@ static void figures_of_a_launch(void **state)
     assert_true(value_of("error_u", "") == 2.5);
     assert_true(value_of("extra_traffic", "") == 2.0 * 4 * 60 / (90 + 150 + 60));
     assert_true(value_of("occupancy", "") == 40 && value_of("blocks_per_sm", "") == 3);
-    launch.dynamic_shared_bytes = (1 << 20) + 1; /* more than a block may have */
-    assert_true(value_of("occupancy", "") == 0 && value_of("blocks_per_sm", "") == 0);
+    for (int of_it = 0; of_it <= 4;
+         of_it++) { /* what the kernel declares and what the launch asks for share what a block may have */
+        launch.static_shared_bytes = of_it << 18;
+        launch.dynamic_shared_bytes = (4 - of_it) << 18;
+        assert_true(value_of("occupancy", "") == 40 && value_of("blocks_per_sm", "") == 3);
+        assert_true(asked.static_bytes == of_it << 18 && asked.dynamic_bytes == (4 - of_it) << 18 &&
+                    asked.threads == 97);
+        launch.dynamic_shared_bytes++;
+        assert_true(value_of("occupancy", "") == 0 && value_of("blocks_per_sm", "") == 0);
+    }
     assert_true(isnan(value_of("passes_per_load", "load")) && isnan(value_of("nothing", "")));
     assert_null(lab_metric_words("nothing"));
 }

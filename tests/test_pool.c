@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -51,6 +52,76 @@ typedef struct meeting {
     atomic_int ran[MOST_TASKS];
     _Atomic(uintptr_t) workspace[MOST_TASKS];
 } meeting;
+
+/* Jobs of many threads and of two in turn, while one of the many is stopped for a moment wherever it is. */
+typedef struct turns {
+    rung_pool *pool;
+    float *of_the_two[2]; /* their workspaces */
+    atomic_int strangers, is_over;
+    _Atomic(pthread_t) third;
+} turns;
+
+static void brief_task(void *job, int64_t task, float *workspace)
+{
+    turns *t = job;
+    (void)task;
+    if (workspace != t->of_the_two[0] && workspace != t->of_the_two[1])
+        t->third = pthread_self();
+}
+
+static void task_of_two(void *job, int64_t task, float *workspace)
+{
+    turns *t = job;
+    (void)task;
+    t->strangers += workspace != t->of_the_two[0] && workspace != t->of_the_two[1];
+    for (const double end_s = now_s() + 20e-6; now_s() < end_s;)
+        continue;
+}
+
+static void stay(int signal)
+{
+    const struct timespec moment = {0, 150000};
+    (void)signal;
+    nanosleep(&moment, NULL);
+}
+
+static void *stop_the_third(void *argument)
+{
+    turns *t = argument;
+    const struct timespec between = {0, 50000};
+    while (!t->is_over) {
+        if (t->third)
+            pthread_kill(t->third, SIGUSR2);
+        nanosleep(&between, NULL);
+    }
+    return NULL;
+}
+
+/* A worker that was stopped between two tasks of a job finds the next one's, which may want fewer threads. */
+static void nobody_comes_who_is_not_wanted(void **state)
+{
+    (void)state;
+    static turns t;
+    pthread_t other;
+    struct sigaction action = {.sa_handler = stay}, before;
+    t.pool = rung_pool_create();
+    assert_non_null(t.pool);
+    assert_true(rung_pool_reserve(t.pool, 4, 16));
+    for (int slot = 0; slot < 2; slot++)
+        t.of_the_two[slot] = rung_pool_workspace(t.pool, slot);
+    sigaction(SIGUSR2, &action, &before);
+    assert_int_equal(pthread_create(&other, NULL, stop_the_third, &t), 0);
+    const double end_s = now_s() + 6.0;
+    for (int round = 0; round < 6000 && !t.strangers && now_s() < end_s; round++) {
+        rung_pool_run(t.pool, 4, 5000, brief_task, &t);
+        rung_pool_run(t.pool, 2, 40, task_of_two, &t);
+    }
+    t.is_over = 1;
+    pthread_join(other, NULL);
+    rung_pool_destroy(t.pool);
+    sigaction(SIGUSR2, &before, NULL);
+    assert_int_equal(t.strangers, 0);
+}
 
 /* Stays until as many tasks as are wanted have begun. */
 static void meet(void *job, int64_t task, float *workspace)
@@ -782,6 +853,7 @@ int main(void)
         cmocka_unit_test(a_child_has_workers_of_its_own),
         cmocka_unit_test(two_callers_do_not_wait_for_each_other),
         cmocka_unit_test(workspaces_are_apart_and_kept),
+        cmocka_unit_test(nobody_comes_who_is_not_wanted),
         cmocka_unit_test(workers_keep_their_cpus),
         cmocka_unit_test(workers_spin_where_it_pays),
         cmocka_unit_test(a_worker_stays_while_its_caller_wakes),

@@ -756,6 +756,72 @@ static void scalars_of_every_kind(void **state)
         }
 }
 
+/* Returns whether the kernel's products are not rounded before they are added, as the library promises where the
+ * processor can do so. */
+static int is_fused(const rung_kernel *kernel)
+{
+#if defined(__x86_64__)
+    return kernel->cpu_needs && strcmp(kernel->cpu_needs, "avx") != 0;
+#else
+    return kernel->role == RUNG_PRODUCTION;
+#endif
+}
+
+/* Runs a product each of whose sums is -(1 + 2^-11), to which (1 + 2^-12)^2 comes `step` later: 2^-24 is left of that
+ * where no product is rounded before it is added. Returns whether all of C is that. */
+static int keeps_last_bits(rung_context *one_thread, const rung_kernel *kernel, int64_t m, int64_t n, int trans,
+                           int step)
+{
+    const int64_t k = 2 * (int64_t)step;
+    const int trans_a = trans & 1, trans_b = trans >> 1;
+    float *a = calloc((size_t)(m * k), sizeof *a), *b = calloc((size_t)(n * k), sizeof *b),
+          *c = malloc((size_t)(m * n) * sizeof *c);
+    rung_gemm g;
+    rung_plan *plan;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR, g.trans_a = (rung_transpose)trans_a, g.trans_b = (rung_transpose)trans_b;
+    g.m = m, g.n = n, g.k = k, g.a = a, g.b = b, g.c = c;
+    g.lda = trans_a ? m : k, g.ldb = trans_b ? k : n, g.ldc = n;
+    assert_true(a && b && c);
+    for (int64_t i = 0; i < m; i++)
+        a[trans_a ? i : i * k] = -(1.0f + 0x1p-11f), a[trans_a ? step * m + i : i * k + step] = 1.0f + 0x1p-12f;
+    for (int64_t j = 0; j < n; j++)
+        b[trans_b ? j * k : j] = 1.0f, b[trans_b ? j * k + step : step * n + j] = 1.0f + 0x1p-12f;
+    assert_ok(rung_plan_create_kernel(&plan, one_thread, &g, kernel->name));
+    assert_ok(rung_plan_run(plan, &g));
+    rung_plan_destroy(plan);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < m * n; i++)
+        kept += c[i] == 0x1p-24f;
+    free(a), free(b), free(c);
+    return kept == m * n;
+}
+
+/* Two neighbours are added one after the other, or, where a sum's terms are shared out, those that lie a multiple of
+ * all lanes and sums apart. */
+static void every_step_is_fused(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 3, 5, 8, 9, 17, 24, 33, 49, 70, 129, 150};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    rung_context *one_thread = test_context(1); /* several may have pieces of k each */
+    for (int at = 0; at < rung_kernel_count(); at++) {
+        const rung_kernel *kernel = rung_kernel_at(at);
+        if (rung_kernel_unusable(one_thread, kernel) || !is_fused(kernel))
+            continue;
+        print_message("%s\n", kernel->name);
+        for (int form = 0; form < (kernel->role == RUNG_PRODUCTION ? 4 : 1) * SIZES * SIZES; form++) {
+            const int64_t m = sizes[form % SIZES], n = sizes[form / SIZES % SIZES];
+            const int trans = form / SIZES / SIZES;
+            if (!keeps_last_bits(one_thread, kernel, m, n, trans, 1) &&
+                !keeps_last_bits(one_thread, kernel, m, n, trans, 64))
+                fail_msg("%s, %lld x %lld, form %d: products are rounded before they are added", kernel->name,
+                         (long long)m, (long long)n, trans);
+        }
+    }
+    rung_context_destroy(one_thread);
+}
+
 static int open_context(void **state)
 {
     (void)state;
@@ -793,6 +859,7 @@ int main(void)
         cmocka_unit_test(sums),
         cmocka_unit_test(long_sums_keep_their_last_bits),
         cmocka_unit_test(lanes_are_added_in_double),
+        cmocka_unit_test(every_step_is_fused),
         cmocka_unit_test(leaves_no_upper_halves_in_use),
         cmocka_unit_test(no_kernel_reads_past_its_operands),
         cmocka_unit_test(as_on_a_zen_3),

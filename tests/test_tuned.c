@@ -20,12 +20,22 @@
 static const char identity[] = "NVIDIA H200, driver 13000";
 static char folder[] = "/tmp/rung-tuned-test-XXXXXX", path[256];
 
-static int fails_rename, fails_realloc, fails_close, fails_write;
+static int fails_rename, fails_realloc, fails_close, fails_write, reads_until_one_fails;
 static struct rlimit any_size;
 
 int __real_rename(const char *from, const char *to), __wrap_rename(const char *from, const char *to);
 void *__real_realloc(void *memory, size_t bytes), *__wrap_realloc(void *memory, size_t bytes);
 int __real_fclose(FILE *file), __wrap_fclose(FILE *file);
+char *__real_fgets(char *line, int bytes, FILE *file), *__wrap_fgets(char *line, int bytes, FILE *file);
+
+char *__wrap_fgets(char *line, int bytes, FILE *file)
+{
+    if (reads_until_one_fails && --reads_until_one_fails == 0) {
+        fputc(0, file); /* which a file that is read does not take: now it has an error */
+        return NULL;
+    }
+    return __real_fgets(line, bytes, file);
+}
 
 int __wrap_rename(const char *from, const char *to)
 {
@@ -169,6 +179,24 @@ static void expect_ignored(const char *text, const char *why)
     if (t.count != 0 || strcmp(t.state, words) != 0)
         fail_msg("%d rows, '%s', not '%s', of\n%s", t.count, t.state, words, text);
     rung_tuned_free(&t);
+}
+
+static void of_a_file_that_cannot_be_read_to_its_end_nothing_is_taken(void **state)
+{
+    (void)state;
+    enum { ROWS = 3 };
+    rung_tuned t;
+    char text[2048];
+    make_table(&t, ROWS);
+    assert_int_equal(rung_tuned_save(&t), RUNG_SUCCESS);
+    rung_tuned_free(&t);
+    read_file(text, sizeof text);
+    for (int read = 1; read <= 1 + ROWS + 1; read++) { /* the first line, the rows, the end */
+        reads_until_one_fails = read;
+        expect_ignored(text, "it cannot be read");
+        assert_int_equal(reads_until_one_fails, 0);
+    }
+    unlink(path);
 }
 
 static void of_a_damaged_or_foreign_file_nothing_is_taken(void **state)
@@ -423,6 +451,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_found_as_itself),
+        cmocka_unit_test(of_a_file_that_cannot_be_read_to_its_end_nothing_is_taken),
         cmocka_unit_test(of_a_damaged_or_foreign_file_nothing_is_taken),
         cmocka_unit_test(a_text_is_as_long_as_its_room_at_most),
         cmocka_unit_test(what_was_there_stays),

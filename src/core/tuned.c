@@ -139,8 +139,11 @@ static int is_ours(const rung_tuned *t, const char *header, const char **why)
 static const char *read_file(rung_tuned *t, FILE *file)
 {
     char line[LINE];
+    static const char unread[] = "it cannot be read";
     const char *why = "it is empty";
-    if (!fgets(line, sizeof line, file) || !is_ours(t, line, &why))
+    if (!fgets(line, sizeof line, file))
+        return ferror(file) ? unread : why;
+    if (!is_ours(t, line, &why))
         return why;
     while (fgets(line, sizeof line, file)) {
         rung_tuned_row row;
@@ -149,7 +152,7 @@ static const char *read_file(rung_tuned *t, FILE *file)
         if (row.kernel && !push(t, &row))
             return "there is no memory for it";
     }
-    return NULL;
+    return ferror(file) ? unread : NULL;
 }
 
 void rung_tuned_load(rung_tuned *t, const char *identity)

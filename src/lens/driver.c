@@ -35,7 +35,9 @@ enum { MOST_FUNCTIONS = 512, DEVICE_MEMORY_GIB = 4 };
 
 static lens_function functions[MOST_FUNCTIONS];
 static int function_count;
-static CUcontext current;
+enum { MOST_CONTEXTS = 16 };
+static _Thread_local CUcontext contexts[MOST_CONTEXTS]; /* of this thread: the last one is current */
+static _Thread_local int context_count;
 static int the_context, the_pool, the_stream;
 
 /* ---- device and context ---- */
@@ -137,14 +139,17 @@ EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 
 EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
-    current = context;
+    if (context_count == MOST_CONTEXTS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    contexts[context_count++] = context;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
 {
-    *context = current;
-    current = NULL;
+    if (context_count == 0)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *context = contexts[--context_count];
     return CUDA_SUCCESS;
 }
 
@@ -164,14 +169,14 @@ EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 
 EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
 {
-    *context = current;
+    *context = context_count ? contexts[context_count - 1] : NULL;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuCtxGetDevice(CUdevice *device)
 {
     *device = 0;
-    return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    return context_count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 EXPORT CUresult cuCtxSynchronize(void)
@@ -760,6 +765,13 @@ static bool dimension_fits(cuuint64_t size, cuuint64_t stride, cuuint32_t box, b
            (innermost || (stride > 0 && stride < stride_limit && stride % 16 == 0));
 }
 
+/* A box's rows are whole units of 16 bytes, and no longer than what is swizzled: 32, 64 or 128 bytes. */
+static bool rows_fit(const lens_map *map)
+{
+    const unsigned bytes = map->box[0] * map->element_bytes;
+    return bytes % 16 == 0 && (!map->swizzle || bytes <= 16u << map->swizzle);
+}
+
 EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                        const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
                                        const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
@@ -779,6 +791,8 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
         if (!dimension_fits(dims[i], encoded.strides[i], box[i], i == 0))
             return CUDA_ERROR_INVALID_VALUE;
     }
+    if (!rows_fit(&encoded))
+        return CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
     memcpy(map, &encoded, sizeof encoded < sizeof *map ? sizeof encoded : sizeof *map);
     return CUDA_SUCCESS;

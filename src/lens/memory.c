@@ -114,7 +114,8 @@ static __attribute__((destructor)) void look_for_kept(void)
         return;
     fflush(NULL);
     if (piece_count)
-        fprintf(stderr, "lens: %d pieces of memory, %zu bytes, were not given back\n", piece_count, bytes);
+        fprintf(stderr, "lens: %d piece%s of memory, %zu bytes, %s not given back\n", piece_count,
+                piece_count == 1 ? "" : "s", bytes, piece_count == 1 ? "was" : "were");
     if (overrun)
         fprintf(stderr, "lens: the host wrote beyond the ends of a piece of memory\n");
     _exit(1);

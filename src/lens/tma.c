@@ -158,8 +158,7 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
     uint32_t row_bytes = b.map->box[0] * b.map->element_bytes, from, to, base = rung_lens_shared_offset(shared);
     double bytes = 0, sectors = 0;
     inside(&b, &from, &to);
-    if (to < row_bytes)
-        to = (to + 15) & ~15u; /* whole units of 16 bytes are written, as an H200 does */
+    to = (to + 15) & ~15u; /* whole units of 16 bytes are written, as an H200 does; a box's rows are of such units */
     lens_shadow_engine_read(PC, base, b.rows * row_bytes, LENS_BULK_STORE);
     lens_now.thread[lens_now.current].store_pc = PC;
     lens_now.thread[lens_now.current].store_stamp = lens_engine_stamp(LENS_BULK_STORE);

@@ -44,6 +44,10 @@ help lens
 run -o out -- true
 learn
 learn check 01 solution.cu
+learn 01
+learn hint 01
+learn reset 01
+learn solution 01 --now
 gpu lens l01_naive 16x16x16
 gpu lens l01_naive 16x16x16 --svg out
 gpu lens l01_naive 16x16x16 --html out
@@ -75,6 +79,13 @@ def rungs():
     return [f"driver verify --device gpu --no-vendor --kernel {name} --case NN:40x33x70:row,beta=0.5" for name in first.values()]
 
 
+def families():
+    """Returns a command for the first tile of each family, on operands that its copies or its guard are for."""
+    cases = {"vector": "NN:70x1x300:row,beta=0.5", "lines": "NN:40x33x6:row,beta=0.5"}
+    firsts = {file.parent.name: re.search(r"^RUNG_TILE\((\w+)", file.read_text(), re.M)[1] for file in sorted(HERE.parent.parent.glob("src/cuda/families/*/tiles.inc"))}
+    return [f"driver verify --device gpu --no-vendor --kernel {name} --case {cases.get(family, 'NN:40x33x70:row,pad=1,beta=0.5')}" for family, name in firsts.items()]
+
+
 # Words of which one is in every sentence that says what a command went without, or why it failed.
 REASONS = re.compile(r"no memory|[Cc]annot|no such|not |without|left out|failed|Too many|Input/output|Permission|out of|unavailable|no |was ignored")
 
@@ -93,8 +104,8 @@ class Command:
         self.bench = bench
         self.normal = self.run(0)
 
-    def run(self, number):
-        """Returns exit code, output, complaints, what was written, what failed, how many calls counted and how many streams stayed open."""
+    def run(self, number, alone=False):
+        """Returns exit code, output, complaints, what was written, what failed, how many calls counted, how many streams stayed open, and the user's files."""
         bench, says, out = self.bench, self.bench.root / "says", self.bench.work / "out"
         for file in (says, out):
             file.unlink(missing_ok=True)
@@ -102,7 +113,7 @@ class Command:
         bench.set_up(["gpu"] if self.gpu else [])
         still, tests = f"{bench.build}/tests/libstill.so", bench.build / "tests"
         fails = {"LD_PRELOAD": still, "RUNG_LIBCUDA": str(tests / "libfailing_driver.so"), "FAILING_DRIVER": str(number)} if self.driver else \
-            {"LD_PRELOAD": f"{tests}/libfailing.so:{still}", "FAILING": str(number)}
+            {"LD_PRELOAD": f"{tests}/libfailing.so:{still}", "FAILING": str(number), **({"FAILING_ALONE": "1"} if alone else {})}
         try:
             done = subprocess.run([bench.build / "bin" / "rung", *self.words], cwd=bench.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS,
                                   env={**bench.environment(), **fails, "FAILING_SAYS": str(says)})
@@ -110,15 +121,16 @@ class Command:
             return None
         failed, counted, left_open = says.read_text().split() if says.exists() else ("?", 0, 0)
         written = out.read_text(errors="backslashreplace") if out.exists() else ""
+        kept = "".join(f"{file.name}: {file.read_text(errors='backslashreplace')}" for file in sorted((bench.work / "home").rglob("*")) if file.is_file())
         text = [bench.masked(each.decode(errors="backslashreplace")) for each in (done.stdout, done.stderr)]
-        return done.returncode, text[0], text[1], bench.masked(written), failed, int(counted), int(left_open)
+        return done.returncode, text[0], text[1], bench.masked(written), failed, int(counted), int(left_open), bench.masked(kept)
 
-    def judge(self, number):
+    def judge(self, number, alone=False):
         """Returns what is wrong where this call fails, None where nothing is, and the call's name."""
-        result = self.run(number)
+        result = self.run(number, alone)
         if result is None:
             return f"it did not end within {SECONDS} s", "?"
-        code, out, complaints, written, failed, _, left_open = result
+        code, out, complaints, written, failed, _, left_open, kept = result
         if code not in (0, 1, 2):
             return f"exit code {code}", failed
         if failed == "?":
@@ -138,12 +150,16 @@ class Command:
             written = self.normal[3]  # a trace has as many spans as it has memory for
         if code == 0 and without_names(out + written) != without_names(self.normal[1] + self.normal[3]) and not REASONS.search(complaints + out):
             return f"another output without a word: {complaints!r}" + difference(self.normal[1] + self.normal[3], out + written), failed
+        if code == 0 and kept != self.normal[7] and not REASONS.search(complaints):
+            return f"other files of the user's without a word: {complaints!r}" + difference(self.normal[7], kept), failed
+        if failed == "nothing" and not alone and not self.driver:  # it was a call of a process that the command has started
+            return self.judge(number, True)
         return None, failed
 
 
 def without_names(text):
-    """Takes out what a command may not know of the machine: the CPU's name, which then is CPU, and clocks, which are left out."""
-    return re.sub(r"\b1530\b|\s+", "", text.replace("Still CPU", "CPU"))
+    """Takes out what a command may not know of the machine: the CPU's name, which then is CPU, clocks, which are left out, and where the documents lie."""
+    return re.sub(r" \(in [^)\n]*\)|\b1530\b|\s+", "", text.replace("Still CPU", "CPU"))
 
 
 def difference(normal, now):
@@ -163,7 +179,7 @@ def options():
 def prepare(bench):
     """Writes the files that commands read."""
     (bench.work / "shapes").write_text("NN 9 7 5\nTN 16 8 4\n")
-    (bench.work / "bits").write_text("c01_naive NN:5x7x3:row\n")
+    (bench.work / "bits").write_text("c01_naive NN:5x7x3:row\nc01_naive NN:6x7x3:row\n")
     shutil.copy(HERE.parent / "transcripts" / "results.jsonl", bench.work / "rows")
     shutil.copy(HERE.parent.parent / "results" / "counters-1024-h200.jsonl", bench.work / "counters")
     course = HERE.parent.parent / "learn"
@@ -176,7 +192,7 @@ def main():
     tried, bad, left_out = 0, 0, set()
     try:
         prepare(bench)
-        for words in COMMANDS + rungs():
+        for words in COMMANDS + rungs() + families():
             if not re.search(o.regex, words):
                 continue
             lacking = [reason for reason in (bench.lacks("LENS"),) if reason and re.match("gpu|driver|learn", words)]

@@ -5,6 +5,8 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,38 @@ static void devices(void)
                "a device");
 }
 
+/* A thread has no context until one is made current there; asking for it is no failure, for its device it is. */
+static void *contexts_of_a_thread(void *context)
+{
+    CUcontext now = context;
+    CUdevice device = 0;
+    expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "a new thread's context");
+    expect(now ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "is none");
+    expect(CALL(cuCtxGetDevice, &device), CUDA_ERROR_INVALID_CONTEXT, "the device of none");
+    expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "a context for it");
+    expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "the thread's context");
+    expect(now == context ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "is that one");
+    expect(CALL(cuCtxGetDevice, &device), CUDA_SUCCESS, "its device");
+    expect(CALL(cuCtxPushCurrent_v2, NULL), CUDA_SUCCESS, "none, before it");
+    expect(CALL(cuCtxPopCurrent_v2, &now), CUDA_SUCCESS, "which is taken away");
+    expect(now ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "and is none");
+    expect(CALL(cuCtxPopCurrent_v2, &now), CUDA_SUCCESS, "the one behind it is taken away");
+    expect(now == context ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "and told");
+    expect(CALL(cuCtxGetCurrent, &now), CUDA_SUCCESS, "the context after that");
+    CUcontext past = NULL;
+    expect(CALL(cuCtxPopCurrent_v2, &past), CUDA_ERROR_INVALID_CONTEXT, "no context is left to take away");
+    expect(now ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "is none again");
+    return NULL;
+}
+
+static void threads(CUcontext context)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, contexts_of_a_thread, context) != 0)
+        exit(1);
+    pthread_join(thread, NULL);
+}
+
 /* Each result has a name and a text. */
 static void errors(void)
 {
@@ -80,6 +114,51 @@ static void memory(void)
 }
 
 typedef CUresult library_named(CUlibrary *, const char *);
+
+static void open_and_close_each(void)
+{
+    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
+    CUdeviceptr at = 0;
+    CUstream stream;
+    CUevent event;
+    CUlibrary kernels;
+    CUmemoryPool pool;
+    CUmemPoolProps properties;
+    void *host;
+    memset(&properties, 0, sizeof properties);
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    expect(CALL(cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS, "a stream");
+    expect(CALL(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS, "an event");
+    expect(CALL(cuEventRecord, event, stream), CUDA_SUCCESS, "it is recorded");
+    expect(CALL(cuMemAlloc_v2, &at, 1000), CUDA_SUCCESS, "memory");
+    expect(CALL(cuMemFree_v2, at), CUDA_SUCCESS, "it is freed");
+    expect(CALL(cuMemPoolCreate, &pool, &properties), CUDA_SUCCESS, "a pool");
+    expect(CALL(cuMemAllocFromPoolAsync, &at, 1000, pool, stream), CUDA_SUCCESS, "memory of it");
+    expect(CALL(cuMemFreeAsync, at, stream), CUDA_SUCCESS, "that is freed in turn");
+    expect(CALL(cuMemPoolDestroy, pool), CUDA_SUCCESS, "the pool ends");
+    expect(CALL(cuMemHostAlloc, &host, 1000, 0), CUDA_SUCCESS, "the host's memory");
+    expect(CALL(cuMemFreeHost, host), CUDA_SUCCESS, "that is freed, too");
+    expect(CALL(cuEventDestroy_v2, event), CUDA_SUCCESS, "the event ends");
+    expect(CALL(cuStreamDestroy_v2, stream), CUDA_SUCCESS, "the stream ends");
+    if (named) {
+        expect(named(&kernels, "l01_naive"), CUDA_SUCCESS, "a kernel's file");
+        expect(CALL(cuLibraryUnload, kernels), CUDA_SUCCESS, "it is closed");
+    }
+}
+
+/* What is opened and closed takes no memory of the host in the end. */
+static void nothing_is_kept(void)
+{
+    enum { TIMES = 1000, LEAST = 32 /* bytes that a piece of memory takes */ };
+    open_and_close_each();
+    const size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < TIMES; i++)
+        open_and_close_each();
+    const size_t after = mallinfo2().uordblks;
+    expect(after < before + TIMES * LEAST / 2 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS,
+           "the host's memory is given back");
+}
 
 /* Launches of the first rung, of a product without elements. */
 static void launches(void)
@@ -216,27 +295,37 @@ static void tensor_maps(void)
         cuuint32_t rank, box; /* in the outermost dimension */
         cuuint64_t size, stride;
         int type, bytes_off;
+        CUtensorMapSwizzle swizzle;
         CUresult wanted;
         const char *what;
     } rules[] = {
-        {2, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map"},
-        {1, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map of one dimension"},
-        {5, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map of five dimensions"},
-        {0, 16, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a map of no dimension"},
-        {6, 16, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a map of six dimensions"},
-        {2, 256, 512, 256, 7, 0, CUDA_SUCCESS, "the largest box"},
-        {2, 257, 512, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger box"},
-        {2, 0, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "an empty box"},
-        {2, 16, (cuuint64_t)1 << 32, 256, 7, 0, CUDA_SUCCESS, "the largest size"},
-        {2, 16, ((cuuint64_t)1 << 32) + 1, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger size"},
-        {2, 16, 0, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "no size"},
-        {2, 16, 64, ((cuuint64_t)1 << 40) - 16, 7, 0, CUDA_SUCCESS, "the largest stride"},
-        {2, 16, 64, (cuuint64_t)1 << 40, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger stride"},
-        {2, 16, 64, 0, 7, 0, CUDA_ERROR_INVALID_VALUE, "no stride"},
-        {2, 16, 64, 264, 7, 0, CUDA_ERROR_INVALID_VALUE, "a stride of no whole 16 bytes"},
-        {2, 16, 64, 256, 12, 0, CUDA_SUCCESS, "the last type"},
-        {2, 16, 64, 256, 13, 0, CUDA_ERROR_INVALID_VALUE, "no type"},
-        {2, 16, 64, 256, 7, 8, CUDA_ERROR_INVALID_VALUE, "an address of no whole 16 bytes"},
+        {2, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "a map"},
+        {1, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "a map of one dimension"},
+        {5, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "a map of five dimensions"},
+        {0, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a map of no dimension"},
+        {6, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a map of six dimensions"},
+        {2, 256, 512, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the largest box"},
+        {2, 257, 512, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a larger box"},
+        {2, 0, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "an empty box"},
+        {2, 16, (cuuint64_t)1 << 32, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the largest size"},
+        {2, 16, ((cuuint64_t)1 << 32) + 1, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE,
+         "a larger size"},
+        {2, 16, 0, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "no size"},
+        {2, 16, 64, ((cuuint64_t)1 << 40) - 16, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the largest stride"},
+        {2, 16, 64, (cuuint64_t)1 << 40, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a larger stride"},
+        {2, 16, 64, 0, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "no stride"},
+        {2, 16, 64, 264, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "a stride of no whole 16 bytes"},
+        {2, 16, 64, 256, 12, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "the last type"},
+        {2, 16, 64, 256, 13, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "no type"},
+        {2, 16, 64, 256, 7, 8, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "an address of no whole 16 bytes"},
+        {1, 4, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_SUCCESS, "rows of 16 bytes"},
+        {1, 6, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_NONE, CUDA_ERROR_INVALID_VALUE, "rows of no whole 16 bytes"},
+        {1, 8, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_32B, CUDA_SUCCESS, "rows of 32 bytes, swizzled"},
+        {1, 12, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_32B, CUDA_ERROR_INVALID_VALUE, "longer ones"},
+        {1, 16, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_64B, CUDA_SUCCESS, "rows of 64 bytes, swizzled"},
+        {1, 20, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_64B, CUDA_ERROR_INVALID_VALUE, "longer ones"},
+        {1, 32, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_128B, CUDA_SUCCESS, "rows of 128 bytes, swizzled"},
+        {1, 36, 64, 256, 7, 0, CU_TENSOR_MAP_SWIZZLE_128B, CUDA_ERROR_INVALID_VALUE, "longer ones"},
     };
     static _Alignas(64) float memory[64];
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
@@ -250,7 +339,7 @@ static void tensor_maps(void)
         strides[last ? last - 1 : 0] = rules[i].stride;
         expect(CALL(cuTensorMapEncodeTiled, &map, (CUtensorMapDataType)rules[i].type, rules[i].rank,
                     (char *)memory + rules[i].bytes_off, sizes, strides, boxes, apart, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                    CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                    rules[i].swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                rules[i].wanted, rules[i].what);
     }
 }
@@ -357,7 +446,7 @@ static void keep(int pieces)
 /* Memory that a process keeps is told whole. */
 static void keepers(void)
 {
-    static const char *const sentences[] = {"", "lens: 1 pieces of memory, 1000 bytes, were not given back\n",
+    static const char *const sentences[] = {"", "lens: 1 piece of memory, 1000 bytes, was not given back\n",
                                             "lens: 2 pieces of memory, 3000 bytes, were not given back\n",
                                             "lens: 3 pieces of memory, 6000 bytes, were not given back\n"};
     for (int pieces = 0; pieces < 4; pieces++) {
@@ -399,7 +488,9 @@ int main(int argc, char **argv)
     errors();
     expect(CALL(cuDevicePrimaryCtxRetain, &context, 0), CUDA_SUCCESS, "a context");
     expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "the current context");
+    threads(context);
     memory();
+    nothing_is_kept();
     launches();
     overlapping();
     setenv("RUNG_LENS_FINDINGS", "fail", 1);

@@ -382,19 +382,20 @@ static int refused(void)
 {
     static const struct {
         const char *call, *words;
-        int at_start;
-    } each[] = {{"ncclCommInitRankConfig", "starting NCCL failed: internal error", 1},
-                {"later ncclCommInitRankConfig", "starting NCCL failed: internal error", 1},
-                {"ncclCommSplit", "ncclCommSplit failed: internal error", 0},
-                {"later ncclCommSplit", "ncclCommSplit failed: internal error", 0},
-                {"ncclCommGetAsyncError", "ncclCommGetAsyncError failed: internal error", 0},
-                {"async 1", "communication by NCCL failed: internal error", 0},
-                {"async 2", "communication by NCCL failed: internal error", 0},
-                {"ncclSend", "NCCL's messages between ranks failed: internal error", 0},
-                {"ncclRecv", "NCCL's messages between ranks failed: internal error", 0},
-                {"ncclBroadcast", "NCCL's broadcast of a panel failed: internal error", 0},
-                {"ncclGroupEnd", "failed: internal error", 0},
-                {"later ncclGroupEnd", "failed: internal error", 0}};
+        int at_start, in_pieces; /* in pieces: in messages, else in whole panels, which are broadcast */
+    } each[] = {{"ncclCommInitRankConfig", "starting NCCL failed: internal error", 1, 0},
+                {"later ncclCommInitRankConfig", "starting NCCL failed: internal error", 1, 0},
+                {"ncclCommSplit", "ncclCommSplit failed: internal error", 0, 0},
+                {"later ncclCommSplit", "ncclCommSplit failed: internal error", 0, 0},
+                {"ncclCommGetAsyncError", "ncclCommGetAsyncError failed: internal error", 0, 0},
+                {"async 1", "communication by NCCL failed: internal error", 0, 0},
+                {"async 2", "communication by NCCL failed: internal error", 0, 0},
+                {"ncclSend", "NCCL's messages between ranks failed: internal error", 0, 1},
+                {"ncclRecv", "NCCL's messages between ranks failed: internal error", 0, 1},
+                {"ncclGroupEnd", "NCCL's messages between ranks failed: internal error", 0, 1},
+                {"ncclBroadcast", "NCCL's broadcast of a panel failed: internal error", 0, 0},
+                {"ncclGroupEnd", "failed: internal error", 0, 0},
+                {"later ncclGroupEnd", "failed: internal error", 0, 0}};
     const double timeout_s = 5.0;
     int files = 0; /* after the first failure, which opens what stays open */
     rung_multi *none = NULL;
@@ -405,7 +406,7 @@ static int refused(void)
     setenv("RUNG_CONTROL", "1", 1); /* whatever else it is leaves the connection on */
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         rung_multi *multi = NULL;
-        const int in_pieces = strcmp(each[i].call, "ncclSend") == 0 || strcmp(each[i].call, "ncclRecv") == 0;
+        const int in_pieces = each[i].in_pieces;
         parts p = {0};
         const double start = now_s();
         if (me == 1 && each[i].at_start)

@@ -21,6 +21,26 @@ static rung_multi *local(int ranks)
     return multi;
 }
 
+/* Where nothing is said of ranks there is one a GPU, and one on the CPU where there is no GPU. */
+static void without_a_gpu_there_is_one_rank(void **state)
+{
+    (void)state;
+    static const int cpu[1] = {-1};
+    setenv("RUNG_LIBCUDA", "/nowhere", 1);
+    for (int named = 0; named < 2; named++) {
+        rung_multi *multi;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        config.devices = named ? cpu : NULL;
+        config.threads = 1;
+        assert_ok(rung_multi_create(&multi, &config));
+        assert_int_equal(rung_multi_ranks(multi), 1);
+        assert_int_equal(rung_multi_held_ranks(multi), 1);
+        rung_multi_destroy(multi);
+    }
+    unsetenv("RUNG_LIBCUDA");
+}
+
 typedef struct parts {
     float *a[8], *b[8], *c[8];
 } parts;
@@ -529,7 +549,8 @@ static void descriptors_of_any_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(without_a_gpu_there_is_one_rank),
+                                       cmocka_unit_test(every_layout),
                                        cmocka_unit_test(same_bits),
                                        cmocka_unit_test(several_panels),
                                        cmocka_unit_test(spans_say_what_ran),

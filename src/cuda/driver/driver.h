@@ -123,8 +123,8 @@ void rung_driver_put_back(const rung_driver *driver, rung_thread_mode mode);
 
 /* Clears device memory that nothing queued uses, and waits for that; the thread is in relaxed mode (zeroed.c). */
 CUresult rung_driver_clear(const rung_driver *driver, CUdeviceptr at, size_t bytes);
-/* Allocates device memory that is zero. */
-CUresult rung_driver_alloc_zeros(const rung_driver *driver, CUdeviceptr *at, size_t bytes);
+/* Allocates device memory that is zero. Where that fails, *call names the driver's call that did. */
+CUresult rung_driver_alloc_zeros(const rung_driver *driver, CUdeviceptr *at, size_t bytes, const char **call);
 
 /* Says where device memory lies that the host knows by a pointer. */
 static inline CUdeviceptr rung_device_address(const void *memory)

@@ -31,7 +31,9 @@ typedef struct rung_marked {
 } rung_marked;
 
 /* Medium tiles compute the marked blocks. Where the copy engine cannot read the operands, there must be room for copies
- * that it can read; they are made where any block is marked, and take the operands' places in `p`. */
+ * that it can read; they are made where any block is marked, and take the operands' places in `p`. Sizes are not asked
+ * about again: the plan has refused those of 2^30 and more, and a copy has no more pieces than 32 bits count, since it
+ * has the room of an image, which would have 2^39 bytes then. */
 int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w);
 rung_status rung_marked_copies_run(rung_cuda *cuda, const rung_marked *w, rung_problem *p);
 int64_t rung_marked_blocks_partial_bytes(int sms);

@@ -5,11 +5,12 @@ rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts)
 {
     if (!cuda->guard_counts) {
         CUdeviceptr at = 0;
+        const char *call;
         rung_thread_mode mode = rung_driver_relax(cuda->driver);
-        CUresult result = rung_driver_alloc_zeros(cuda->driver, &at, 3 * sizeof **counts);
+        CUresult result = rung_driver_alloc_zeros(cuda->driver, &at, 3 * sizeof **counts, &call);
         rung_driver_put_back(cuda->driver, mode);
         if (result != CUDA_SUCCESS)
-            return rung_driver_fail(cuda->driver, result, "cuMemAlloc");
+            return rung_driver_fail(cuda->driver, result, call);
         cuda->guard_counts = (void *)(uintptr_t)at;
     }
     *counts = cuda->guard_counts;

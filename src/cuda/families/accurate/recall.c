@@ -35,9 +35,10 @@ static void give_back(const rung_driver *d, rung_recall_table *t)
 static CUresult get_memory(const rung_driver *d, rung_recall_table *t)
 {
     CUdeviceptr at = 0;
+    const char *call;
     CUresult result = d->host_alloc((void **)&t->told, PLACES * sizeof *t->told, 0);
     if (result == CUDA_SUCCESS)
-        result = rung_driver_alloc_zeros(d, &at, PLACES * sizeof *t->there);
+        result = rung_driver_alloc_zeros(d, &at, PLACES * sizeof *t->there, &call);
     if (result == CUDA_SUCCESS)
         t->there = (on_gpu *)(uintptr_t)at;
     for (int i = 0; result == CUDA_SUCCESS && i < PLACES; i++)

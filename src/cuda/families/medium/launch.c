@@ -5,7 +5,6 @@
 #include "cuda/families/medium/medium.h"
 #include "cuda/host/boxes.h"
 #include "cuda/host/divide.h"
-#include "cuda/host/parts.h"
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
@@ -89,11 +88,11 @@ static void marked_operands(const rung_problem *p, rung_operand of[2])
 int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w)
 {
     rung_operand of[2];
-    if (p->arrays || medium_refuses_sums(p) || rung_refuse_sizes(p))
+    if (p->arrays || medium_refuses_sums(p))
         return 0;
     marked_operands(p, of);
     for (int i = 0; i < 2; i++)
-        if (!of[i].readable && (!w->copies[i] || rung_row_copy_refuses(of[i].inner, of[i].outer)))
+        if (!of[i].readable && !w->copies[i])
             return 0;
     return 1;
 }

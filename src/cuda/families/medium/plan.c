@@ -88,7 +88,7 @@ static void consider(const rung_machine *machine, const medium_tile *t, medium_p
                      int64_t streamers, int64_t steps)
 {
     int64_t streamed = s->tiles - whole, blocks = rung_ceil_div(grid, machine->sms);
-    if (grid < 1 || whole < 0)
+    if (whole < 0)
         return;
     int cluster = 0;
     int64_t beside = streamed && streamers < grid ? whole % grid : 0;
