@@ -1,5 +1,5 @@
-/* Tiny products on several threads: each element of C is added up as on one thread, on every family of kernels and as
- * for every processor, and nothing else is written. */
+/* Tiny products, on every family of kernels and as for every processor: each is what FP64 says, on several threads each
+ * element of C is added up as on one, and nothing else is written. */
 #include "support.h"
 
 #include "rung_catalog.h"
@@ -106,9 +106,71 @@ static int share_drawn(const rung_kernel *row, const rung_processor *cpu, const 
     return team_jobs;
 }
 
-static void threads_that_share_tiles_change_no_bit(void **state)
+/* Draws a product of any sides, of which in every second one C has a side of one to four. */
+static rung_cpu_args draw_any(uint64_t *seed, int number)
 {
-    (void)state;
+    enum { LONGEST = 4096, FEW = 4, PADS = 4 };
+    rung_cpu_args p = {.alpha = number % 5 ? 1.0f : -0.5f, .beta = number % 3 ? 0.0f : 0.25f, .batch = 1, .c = alone};
+    do {
+        p.m = draw(seed, number % 2 ? LONGEST : FEW);
+        p.n = draw(seed, number % 4 == 2 ? FEW : LONGEST);
+        p.k = draw(seed, LONGEST);
+    } while (p.m * p.k > FLOATS / 2 || p.k * p.n > FLOATS / 2 || p.m * p.n > FLOATS_OF_C / 2);
+    p.trans_a = number >> 2 & 1;
+    p.trans_b = number >> 3 & 1;
+    int pad = number >> 4 & (PADS - 1);
+    p.lda = (p.trans_a ? p.m : p.k) + pad;
+    p.ldb = (p.trans_b ? p.k : p.n) + pad;
+    p.ldc = p.n + pad;
+    p.a = a;
+    p.b = b;
+    return p;
+}
+
+/* Returns whether an element of C is what FP64 says, but for one rounding for each step and three more. */
+static int is_right(const rung_cpu_args *p, int64_t i, int64_t j)
+{
+    double sum = 0.0, size = 0.0, old = p->beta == 0.0f ? 0.0 : (double)p->beta * (double)before[i * p->ldc + j];
+    for (int64_t q = 0; q < p->k; q++) {
+        double term = (double)p->a[p->trans_a ? q * p->lda + i : i * p->lda + q] *
+                      (double)p->b[p->trans_b ? j * p->ldb + q : q * p->ldb + j];
+        sum += term;
+        size += fabs(term);
+    }
+    double apart = fabs(p->c[i * p->ldc + j] - (p->alpha * sum + old));
+    return apart <= ldexp((double)(p->k + 3) * (size + fabs(old)), -24);
+}
+
+/* Returns how many of the drawn products were tiny. */
+static int check_drawn(const rung_kernel *row, const rung_processor *cpu, const char *processor)
+{
+    uint64_t seed = 20261130;
+    int tiny = 0;
+    for (int number = 0; number < DRAWN; number++) {
+        rung_cpu_args p = draw_any(&seed, number);
+        p.kernel = rung_cpu_kernel_of(row);
+        p.cpu = cpu;
+        memcpy(alone, before, sizeof alone);
+        if (p.m * p.ldc > FLOATS_OF_C || p.m * p.n * p.k > RUNG_TINY_WORK || !rung_gemm_if_tiny(&p, 1))
+            continue;
+        tiny++;
+        for (int64_t at = 0; at < FLOATS_OF_C; at++) {
+            int64_t i = at / p.ldc, j = at % p.ldc;
+            int is_in_c = i < p.m && j < p.n;
+            if (is_in_c ? !is_right(&p, i, j) : alone[at] != before[at])
+                fail_msg("%s as on %s: %lld x %lld x %lld, %s%s, lda %lld, ldb %lld, beta %g: C[%lld][%lld] is %g%s",
+                         row->name, processor, (long long)p.m, (long long)p.n, (long long)p.k, p.trans_a ? "T" : "N",
+                         p.trans_b ? "T" : "N", (long long)p.lda, (long long)p.ldb, (double)p.beta, (long long)i,
+                         (long long)j, (double)alone[at], is_in_c ? "" : ", outside of it");
+        }
+    }
+    return tiny;
+}
+
+/* Has `check` look at each family of kernels that this CPU has, as on each processor. It returns how many products it
+ * met with, of which `least` are wanted. */
+static void for_each_family(int (*check)(const rung_kernel *, const rung_processor *, const char *), int least)
+{
     static const char *const processors[] = {"zen1", "zen3", "zen4", "zen5", "emerald"};
     uint64_t seed = 1;
     for (int i = 0; i < FLOATS; i++) {
@@ -126,16 +188,29 @@ static void threads_that_share_tiles_change_no_bit(void **state)
         for (size_t j = 0; j < sizeof processors / sizeof processors[0]; j++) {
             setenv("RUNG_CPU_PLAN", processors[j], 1);
             const rung_processor cpu = rung_cpu_processor();
-            int count = share_drawn(row, &cpu, processors[j]);
-            if (count < SHARED_LEAST)
-                fail_msg("%s as on %s: threads shared %d of %d products, expected %d at least", row->name,
-                         processors[j], count, DRAWN, SHARED_LEAST);
+            int count = check(row, &cpu, processors[j]);
+            if (count < least)
+                fail_msg("%s as on %s: %d of %d products were met with, expected %d at least", row->name, processors[j],
+                         count, DRAWN, least);
         }
     }
 }
 
+static void threads_that_share_tiles_change_no_bit(void **state)
+{
+    (void)state;
+    for_each_family(share_drawn, SHARED_LEAST);
+}
+
+static void tiny_products_are_right(void **state)
+{
+    (void)state;
+    for_each_family(check_drawn, DRAWN / 4);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_that_share_tiles_change_no_bit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_that_share_tiles_change_no_bit),
+                                       cmocka_unit_test(tiny_products_are_right)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
