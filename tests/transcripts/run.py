@@ -112,7 +112,7 @@ class Bench:
         """Gives what differs from machine to machine, and nothing else, a name."""
         text = re.sub(r"rung: compiling \S+ for the lens, this once\n", "", text)
         for path, name in ((self.work, "<work>"), (self.build, "<build>"), (SOURCE, "<source>")):
-            text = text.replace(str(path), name)
+            text = re.sub(re.escape(str(path)) + r"(?![\w-])", name, text)  # not in /rung-learn, if a path is /rung
         # Where it stands: without git the commit is the word "unknown", which others print too.
         for around in ('"commit": "%s"', 'commit: "%s"', "(%s)", ",%s\n"):
             text = text.replace(around % self.commit, around % "<commit>")
