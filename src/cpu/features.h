@@ -36,8 +36,8 @@ typedef struct rung_processor {
     int follows_rows;
     /* Asking for what passes one or two rows gains, although the hardware follows it. */
     int asks_for_few;
-    /* What comes from L3 in few long rows at a time comes late: dot products of several columns, and a C that is written
-     * row by row, wait longer for it than tiles beside a packed B. */
+    /* What comes from L3 in few long rows at a time comes late: dot products of several columns, and a C that is
+     * written row by row, wait longer for it than tiles beside a packed B. */
     int waits_for_l3;
     /* A B that streams past few rows from afar is asked for some rows ahead. */
     int asks_next_rows;
