@@ -112,7 +112,8 @@ class Bench:
         """Gives what differs from machine to machine, and nothing else, a name."""
         text = re.sub(r"rung: compiling \S+ for the lens, this once\n", "", text)
         for path, name in ((self.work, "<work>"), (self.build, "<build>"), (SOURCE, "<source>")):
-            text = re.sub(re.escape(str(path)) + r"(?![\w-])", name, text)  # not in /rung-learn, if a path is /rung
+            # A path that is /rung stands in neither data/rung nor /rung-learn; -I may stand before one.
+            text = re.sub(r"(?<![a-z0-9>.-])" + re.escape(str(path)) + r"(?![\w-])", name, text)
         # Where it stands: without git the commit is the word "unknown", which others print too.
         for around in ('"commit": "%s"', 'commit: "%s"', "(%s)", ",%s\n"):
             text = text.replace(around % self.commit, around % "<commit>")
