@@ -160,8 +160,12 @@ void rung_gemm_vectors(const rung_cpu_args *p, float *room)
         a = gather(room, a, a_step, p->k);
     if (b_step != 1)
         b = gather(room + p->k, b, b_step, p->k);
-    float product = p->alpha * p->kernel->dot_of_vectors(p->k, a, b);
-    *p->c = p->beta == 0.0f ? product : product + p->beta * *p->c;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            float product = p->alpha * p->kernel->dot_of_vectors(p->k, a + i * p->lda, b + j * p->ldb);
+            float *c = p->c + i * p->ldc + j;
+            *c = p->beta == 0.0f ? product : product + p->beta * *c;
+        }
 }
 
 /* Returns true for two sums of so many steps that each would wait for itself, were they summed together; three keep a
@@ -172,24 +176,7 @@ static int is_two_sums(const rung_cpu_args *p)
     return p->m * p->n == SUMS && p->k >= STEPS_LEAST && (p->m == 1 || !p->trans_a) && (p->n == 1 || p->trans_b);
 }
 
-/* Runs such a product, one after the other. */
-static __attribute__((noinline)) void run_two_sums(const rung_cpu_args *p)
-{
-    float gathered[2 * RUNG_TINY_FLOATS];
-    const float *a = p->a, *b = p->b;
-    if (p->trans_a && p->lda != 1)
-        a = gather(gathered, a, p->lda, p->k);
-    if (!p->trans_b && p->ldb != 1)
-        b = gather(gathered + RUNG_TINY_FLOATS, b, p->ldb, p->k);
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++) {
-            float product = p->alpha * p->kernel->dot_of_vectors(p->k, a + i * p->lda, b + j * p->ldb);
-            float *c = p->c + i * p->ldc + j;
-            *c = p->beta == 0.0f ? product : product + p->beta * *c;
-        }
-}
-
-/* Runs two vectors that make one number. */
+/* Runs two vectors that make one number, or three that make two. */
 static __attribute__((noinline)) void run_vectors(const rung_cpu_args *p)
 {
     float gathered[2 * RUNG_TINY_FLOATS];
@@ -386,7 +373,6 @@ typedef enum way {
     WAY_FEW_TILES,
     WAY_TILES,
     WAY_VECTORS,
-    WAY_TWO_SUMS,
     WAY_SCALARS,
     WAY_TURNED,
     WAY_SHORT_ROWS,
@@ -446,10 +432,8 @@ static int wants_few_tiles(const rung_cpu_args *p)
 
 static way choose_way(const rung_cpu_args *p)
 {
-    if (is_dot_of_vectors(p))
+    if (is_dot_of_vectors(p) || is_two_sums(p))
         return WAY_VECTORS;
-    if (is_two_sums(p))
-        return WAY_TWO_SUMS;
     if (is_column_of_scalars(p))
         return WAY_SCALARS;
     if (is_turned(p))
@@ -537,7 +521,6 @@ static inline void run_way(const rung_cpu_args *p, const known_way *known)
     case WAY_FEW_TILES: run_few_tiles(p, known); break;
     case WAY_TILES: run(p, family_of_columns(p, p->n)); break;
     case WAY_VECTORS: run_vectors(p); break;
-    case WAY_TWO_SUMS: run_two_sums(p); break;
     case WAY_SCALARS: run_scalars(p); break;
     case WAY_TURNED: rung_turned_run(p, NULL, NULL); break;
     case WAY_SHORT_ROWS: run_short_rows(p); break;

@@ -148,7 +148,7 @@ static inline const float *gather(float *to, const float *from, int64_t step, in
     return to;
 }
 
-/* gemm_tiny.c: runs two vectors that make one number; room: for both of them, where their elements lie apart. */
+/* gemm_tiny.c: sums each element apart; room: for a row and a column of steps, where these lie apart. */
 void rung_gemm_vectors(const rung_cpu_args *p, float *room);
 
 /* rank.c: runs a product whose k is so short that C is all the work, nc columns at a time; only a B that is copied
