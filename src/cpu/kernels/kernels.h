@@ -17,6 +17,7 @@ enum {
     RUNG_RANK_STEPS = 10,  /* the longest k that is written by rows: its steps of A stay in registers */
     RUNG_SHORT_STEPS = 10, /* the longest k of short rows: its steps of B stay in registers */
     RUNG_TURNED_STEPS = 8, /* the most steps of a B whose columns lie along k that are turned as they are loaded */
+    RUNG_TURNED_ROWS = 16, /* the most rows beside them */
     RUNG_PACK_SLACK = 16,  /* floats a packing routine may write past its buffer's end */
 };
 
@@ -168,8 +169,8 @@ typedef struct rung_cpu_kernel {
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
     rung_rank_fn
         short_rows[RUNG_SHORT_STEPS]; /* the same with B in registers, for rows of a few vectors; b_group is not read */
-    rung_rank_fn turned[RUNG_TURNED_STEPS]; /* the same, of a B whose columns lie along k, ldb apart; NULL: none of so
-                                               many steps */
+    rung_rank_fn turned[RUNG_TURNED_STEPS]; /* the same, of a B whose columns lie along k, ldb apart, and at most
+                                               RUNG_TURNED_ROWS rows; NULL: none of so many steps */
     rung_finish_fn finish;
 } rung_cpu_kernel;
 
