@@ -155,7 +155,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                           .a_array = p->arrays ? p->a_array : NULL,
                           .b_array = p->arrays ? p->b_array : NULL,
                           .c_array = p->arrays ? p->c_array : NULL};
-    rung_cpu_lay_row_flat(&args);
+    rung_cpu_lay_flat(&args);
     return args;
 }
 
@@ -222,7 +222,7 @@ static rung_status run_on(cpu_state *cpu, int threads, const rung_plain *s)
         args->trans_a = s->trans_a;
         args->trans_b = s->trans_b;
     }
-    rung_cpu_lay_row_flat(args);
+    rung_cpu_lay_flat(args);
     return rung_cpu_gemm_plain(args);
 }
 

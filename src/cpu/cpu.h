@@ -52,13 +52,21 @@ typedef struct rung_cpu_args {
     const rung_cpu_kernel *kernel; /* production: the micro-kernels */
 } rung_cpu_args;
 
-/* A row of A whose elements lie side by side is its own transpose, and taken as not transposed: it is read as it lies.
- * Transposed rows that lie one float apart are a single one. */
-static inline void rung_cpu_lay_row_flat(rung_cpu_args *p)
+/* A row or a column whose elements lie side by side is its own transpose, and is taken as it lies: a row of A as not
+ * transposed, a column of A as a transposed one, along which vectors run, a row of B as not transposed. What lies one
+ * float apart from the next is a single one. */
+static inline void rung_cpu_lay_flat(rung_cpu_args *p)
 {
     if (p->trans_a && p->lda == 1) {
         p->trans_a = 0;
         p->lda = p->k;
+    } else if (!p->trans_a && p->lda == 1 && p->m > 1) {
+        p->trans_a = 1;
+        p->lda = p->m;
+    }
+    if (p->trans_b && p->ldb == 1) {
+        p->trans_b = 0;
+        p->ldb = p->n;
     }
 }
 

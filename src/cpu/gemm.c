@@ -233,7 +233,7 @@ static rung_cpu_args column_as_row(const rung_cpu_args *p)
 {
     rung_cpu_args t = transposed(p);
     t.ldc = p->m;
-    rung_cpu_lay_row_flat(&t);
+    rung_cpu_lay_flat(&t);
     return t;
 }
 

@@ -149,12 +149,14 @@ static inline int64_t quarters_of_turning(const rung_cpu_args *p)
 }
 
 /* Returns true where two to four columns turn in little time, whatever rows of them would take. Three of them, and
- * those that are read, ask for some steps more. */
+ * those that are read, ask for some steps more; two turn after a single one, once there are rows enough. */
 static inline int turns_few_columns(const rung_cpu_args *p)
 {
-    enum { COLUMNS_MOST = 4, ROWS_LEAST = 96, STEPS_LEAST = 2, STEPS_LEAST_OF_READ = 6, WORK_OF_THREE = 600 };
-    if (p->n < 2 || p->n > COLUMNS_MOST || p->m < ROWS_LEAST || p->k < STEPS_LEAST)
+    enum { COLUMNS_MOST = 4, ROWS_LEAST = 96, ROWS_OF_ONE_STEP = 128, STEPS_LEAST_OF_READ = 6, WORK_OF_THREE = 600 };
+    if (p->n < 2 || p->n > COLUMNS_MOST || p->m < ROWS_LEAST)
         return 0;
+    if (p->k == 1)
+        return p->n == 2 && p->m >= ROWS_OF_ONE_STEP && p->kernel->turns_short_rows;
     if (p->beta != 0.0f)
         return p->kernel->turns_short_rows && (p->n == 2 || p->k >= STEPS_LEAST_OF_READ);
     return p->n != 3 || (!p->cpu->three_loads && p->m * p->k >= WORK_OF_THREE);
@@ -217,12 +219,12 @@ static inline int reads_both_transposed(const rung_cpu_args *p)
 
 /* Returns true where a transposed B of few steps is turned as it is loaded, and each vector of its columns stays in
  * registers while so few rows pass: with less to sum up, what turning B first costs is soon shared. More steps than
- * one pass takes need two passes over C, which more rows pay for where vectors are halved. For a single row
+ * one pass takes need two passes over C, which more rows pay for where vectors are halved or narrow. For a single row
  * dot products are as good, once most of their lanes are full, and for two, once they fill two vectors. */
 static inline int is_turned(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 2, STEPS_OF_QUADS = 4, STEPS_MOST = 2 * RUNG_TURNED_STEPS, COLUMNS_LEAST = 16 };
-    enum { ROWS_OF_QUADS = 6, ROWS = 16, ROWS_OF_TWO_PASSES = 8 };
+    enum { ROWS_OF_QUADS = 6, ROWS_OF_TWO_PASSES = 8 };
     if (!p->trans_b || p->k < STEPS_LEAST || p->k > STEPS_MOST || p->n < COLUMNS_LEAST ||
         !p->kernel->turned[RUNG_TURNED_STEPS - 1] || reads_both_transposed(p))
         return 0;
@@ -230,7 +232,8 @@ static inline int is_turned(const rung_cpu_args *p)
         return 2 * p->k <= p->kernel->vl + 4;
     if (p->m == 2 && p->k >= 2 * p->kernel->vl - 1)
         return 0;
-    int64_t most = p->k <= RUNG_TURNED_STEPS || halves_vectors(p) ? ROWS : ROWS_OF_TWO_PASSES;
+    int takes_two_passes = halves_vectors(p) || has_narrow_tiles(p);
+    int64_t most = p->k <= RUNG_TURNED_STEPS || takes_two_passes ? RUNG_TURNED_ROWS : ROWS_OF_TWO_PASSES;
     return p->m <= (p->k <= STEPS_OF_QUADS ? ROWS_OF_QUADS : most);
 }
 
@@ -253,26 +256,39 @@ static inline int writes_parts_of_lines(const rung_cpu_args *p)
     return p->k <= (gap >= WIDE_GAP ? STEPS_MOST_OF_WIDE_GAP : STEPS_MOST);
 }
 
+/* Returns true where tiles take less time than short rows of C written one after the other. From seven steps on sixteen
+ * registers hold the B of one vector of columns at a time, so that each row is begun anew for each of them: the more
+ * steps and vectors there are, the fewer rows make up for what tiles cost. Seven or eight rows of three vectors are two
+ * tiles, which hold all of C at once. */
+static inline int tiles_pass_short_rows(const rung_cpu_args *p, int64_t vectors)
+{
+    enum { STEPS_OF_TWO_TILES = 6, STEPS_LEAST = 7, STEPS_OF_LONG = 8, STEPS_OF_SOME = 9 };
+    enum { ROWS = 32, ROWS_OF_SEVEN = 48, ROWS_OF_NINE = 20, ROWS_OF_TEN = 9, VECTORS_OF_SOME = 4 };
+    const rung_cpu_kernel *kernel = p->kernel;
+    if (vectors < 2 || p->k < STEPS_OF_TWO_TILES || !has_narrow_tiles(p) || p->cpu->three_loads || p->cpu->far_l3)
+        return 0;
+    if (vectors == kernel->nv + 1 && p->m > kernel->mr && p->m <= 2 * kernel->max_rows[kernel->nv])
+        return 1;
+    if (p->k == STEPS_LEAST)
+        return p->m >= ROWS_OF_SEVEN && (vectors >= VECTORS_OF_SOME || p->n == LINE_FLOATS);
+    if (p->k >= STEPS_OF_LONG && p->m >= ROWS)
+        return 1;
+    if (vectors > RANK_VECTORS_LEAST)
+        return p->k >= (p->beta == 0.0f ? STEPS_OF_LONG : STEPS_OF_SOME);
+    return p->k >= STEPS_OF_SOME && p->beta == 0.0f && vectors >= VECTORS_OF_SOME &&
+           p->m >= (p->k == STEPS_OF_SOME ? ROWS_OF_NINE : ROWS_OF_TEN);
+}
+
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not
  * take it. That pays where there are more rows than one tile holds; of long rows, while they are few, and while there
  * is room on the stack for a B that must be turned. Where units are four floats wide tiles are faster from fewer steps
- * on; and where sixteen registers hold the B of one vector of columns at a time, once a row has several and there are
- * rows enough. Two to four columns that turn in little time are better turned. */
+ * on. Two to four columns that turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
-    enum {
-        TURNED_COLUMNS = 4,
-        TILES_OF_LONG = 3,
-        STEPS_OF_FOUR = 6,
-        STEPS_OF_SIXTEEN_REGISTERS = 7,
-        ROWS_OF_TILES = 32
-    };
+    enum { TURNED_COLUMNS = 4, TILES_OF_LONG = 3, STEPS_OF_FOUR = 6 };
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    if (vectors > 1 && p->k > STEPS_OF_SIXTEEN_REGISTERS && p->m >= ROWS_OF_TILES && has_narrow_tiles(p) &&
-        !p->cpu->three_loads && !p->cpu->far_l3)
-        return 0;
-    if (p->k > (p->cpu->units_of_four ? STEPS_OF_FOUR : RUNG_SHORT_STEPS))
+    if (p->k > (p->cpu->units_of_four ? STEPS_OF_FOUR : RUNG_SHORT_STEPS) || tiles_pass_short_rows(p, vectors))
         return 0;
     if (vectors > SHORT_VECTORS_MOST)
         return !p->trans_b && has_rows_of_two_tiles(p) && !is_rank(p);

@@ -235,11 +235,6 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
 {
     rung_cpu_args t;
     copy(&t, p);
-    if (t.trans_b && t.k == 1 && t.ldb == 1) {
-        t.ldb = t.n;
-        run(&t, family_of_columns(&t, t.n));
-        return;
-    }
     if (t.trans_b && t.n == 1 && t.trans_a && !is_cheaper_transposed(&t)) {
         t.ldb = 1;
         run(&t, family_of_columns(&t, t.n));

@@ -44,7 +44,7 @@ void rung_gemm_rank(const rung_cpu_args *p, int64_t nc, float *workspace)
     enum { ROWS_TO_COPY = 64 };
     const rung_cpu_kernel *kernel = p->kernel;
     int group = 2 * kernel->vl;
-    int in_place = p->trans_b ? p->k == 1 && p->ldb == 1 : b_has_whole_lines(p) || p->m < ROWS_TO_COPY;
+    int in_place = !p->trans_b && (b_has_whole_lines(p) || p->m < ROWS_TO_COPY);
     rung_rank_args rank = {.m = p->m,
                            .k = p->k,
                            .a = p->a,
