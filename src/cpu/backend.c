@@ -155,7 +155,8 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                           .a_array = p->arrays ? p->a_array : NULL,
                           .b_array = p->arrays ? p->b_array : NULL,
                           .c_array = p->arrays ? p->c_array : NULL};
-    rung_cpu_lay_flat(&args);
+    if (kernel->role == RUNG_PRODUCTION) /* rungs take nothing transposed */
+        rung_cpu_lay_flat(&args);
     return args;
 }
 
