@@ -59,8 +59,9 @@ static inline int rows_in_place(const rung_cpu_args *p)
 }
 
 /* Returns the vectors of columns of a tile in place, at most: the packed tile's, or more where rows are so few that its
- * sums would wait for each other, or read B in narrow runs. One vector more is worth a tile of fewer rows where that
- * takes all columns at once, and for narrow tiles where the rows would be as few anyway. */
+ * sums would wait for each other, or read B in narrow runs. One vector more is worth tiles of fewer rows where that
+ * takes all columns at once. For narrow tiles it is where the rows would be as few anyway, and where many rows would
+ * meet a last vector alone, of which each step loads as much as it adds up. */
 static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int64_t n)
 {
     int nv = kernel->nv;
@@ -68,11 +69,13 @@ static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int
         return RUNG_TILE_MAX_VECTORS;
     if (m <= kernel->max_rows[RUNG_TILE_WIDE_VECTORS - 1])
         return RUNG_TILE_WIDE_VECTORS;
-    if (nv * kernel->vl * 4 <= LINE_BYTES) {
-        int of_more = kernel->max_rows[nv];
-        return m <= of_more || (m > kernel->mr && m <= 2 * of_more) ? nv + 1 : nv;
-    }
-    return (n + kernel->vl - 1) >> kernel->vl_bits == nv + 1 ? nv + 1 : nv;
+    int64_t vectors = (n + kernel->vl - 1) >> kernel->vl_bits;
+    if (vectors == nv + 1)
+        return nv + 1;
+    if (nv * kernel->vl * 4 > LINE_BYTES)
+        return nv;
+    int of_more = kernel->max_rows[nv], has_last_alone = vectors > nv && vectors % nv == 1;
+    return m <= of_more || (m > kernel->mr && m <= 2 * of_more) || (has_last_alone && m > 2 * of_more) ? nv + 1 : nv;
 }
 
 enum { RANK_VECTORS_LEAST = 8 };
@@ -335,9 +338,9 @@ static inline int wants_four_sums(const rung_cpu_args *p)
  * if it is transposed, is turned instead. */
 static inline int is_few_rows_of_dots(const rung_cpu_args *p)
 {
-    enum { ROWS = RUNG_DOT_COLS_OF_TINY, STEPS_A_ROW = 12, STEPS_A_ROW_OF_NARROW = 7 };
-    return p->trans_b && p->n > 1 && p->m > 1 && p->m <= ROWS &&
-           p->k >= (sums_as_lines(p) ? STEPS_A_ROW_OF_NARROW : STEPS_A_ROW) * p->m;
+    enum { ROWS = RUNG_DOT_COLS_OF_TINY, STEPS_A_ROW = 12, STEPS_A_ROW_OF_LINES = 7, STEPS_A_ROW_OF_NARROW = 3 };
+    int steps = has_narrow_tiles(p) ? STEPS_A_ROW_OF_NARROW : sums_as_lines(p) ? STEPS_A_ROW_OF_LINES : STEPS_A_ROW;
+    return p->trans_b && p->n > 1 && p->m > 1 && p->m <= ROWS && p->k >= steps * p->m;
 }
 
 /* Returns true where a few rows meet more columns of a B with k innermost, so that the sums of dot products lie side by
