@@ -93,6 +93,11 @@ echo '__attribute__((constructor)) static void end(void) { __builtin_trap(); }' 
 RUNG_LIBCUDA="$work/ends.so" expect 1 'timing e07_coalesced crashed' check 07 "$course/e07_coalesced/solution.cu" --gpu
 expect 1 'only products are timed' check 04 "$course/e04_neighbours/solution.cu" --gpu
 
+# A remark in an exercise's goals is one line, however long.
+mkdir "$work/course" && cp -r "$course"/. "$work/course"
+{ printf '# %0600d nonsense\n' 0; cat "$course/e01_one_each/goals"; } >"$work/course/e01_one_each/goals"
+RUNG_LEARN="$work/course" expect 0 'e01_one_each' list
+
 # Wrong words are told.
 expect 2 "mean 'check'" chekc 01
 expect 2 'needs an exercise' check

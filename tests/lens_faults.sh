@@ -139,6 +139,23 @@ else
     echo "FAIL copies"
     failed=1
 fi
+# Lines are counted and shown as they stand, however long one before them is.
+long=$(mktemp -d) || exit 1
+trap 'rm -rf "$out" "$long"' EXIT
+{ printf '/* %05000d */\n' 0; cat "$folder/tile16.h"; } >"$long/tile16.h" && cp "$folder/sound.cu" "$long"
+"$rung" lens --file "$long/sound.cu" --tile 16x16 --threads 256 --all 37x41x45 --format json --svg "$long/sound.svg" >"$out" 2>&1 || failed=1
+if python3 - "$out" "$long/tile16.h" "$long/sound.svg" <<'PYTHON'; then
+import html, json, sys
+rows = [json.loads(line) for line in open(sys.argv[1]) if line.startswith('{"line"')]
+lines = open(sys.argv[2]).read().splitlines()
+drawn = html.unescape(open(sys.argv[3]).read())
+sys.exit(not rows or any(r["source"] != lines[r["line"] - 1].strip() for r in rows) or not all(r["source"][:80] in drawn for r in rows))
+PYTHON
+    echo "ok   sound: lines behind a long one"
+else
+    echo "FAIL sound, behind a long line:" && cat "$out"
+    failed=1
+fi
 # A production kernel loads ahead what it may not use, which is no finding; a rung may not.
 tile=$("$(dirname "$0")/tiles_with.sh" -1 "$(dirname "$0")/.." small crowd=0 slices=2) || exit 1
 if "$rung" lens --check "$tile" l02_coalesced >"$out" 2>&1; then

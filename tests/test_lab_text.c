@@ -226,6 +226,29 @@ static void shape_files_name_the_bad_line(void **state)
     unlink(name);
 }
 
+/* A line ends where it ends: what stands far behind a remark's beginning is no shape, and counts as no line. */
+static void long_remarks_are_one_line(void **state)
+{
+    static const int lengths[] = {1, 200, 510, 1020, 4090, 70000};
+    (void)state;
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/rung_remarks_%ld", (long)getpid());
+    for (int i = 0; i < (int)(sizeof lengths / sizeof lengths[0]) * 64; i++) {
+        lab_shapes shapes = {0};
+        FILE *to = fopen(name, "w");
+        assert_non_null(to);
+        fprintf(to, "#%*sNN 1 2 3\nNT 4 5 6 #%*sTT 7 8 9\nNN 1\n", lengths[i / 64] + i % 64, "",
+                lengths[i / 64] + i % 64, "");
+        fclose(to);
+        assert_int_equal(lab_shapes_read(name, &shapes), RUNG_INVALID_ARGUMENT);
+        assert_non_null(strstr(lab_error(), ":3: "));
+        assert_int_equal(shapes.count, 1);
+        assert_int_equal(shapes.list[0].m, 4);
+        free(shapes.list);
+    }
+    unlink(name);
+}
+
 static void near_names_are_suggested(void **state)
 {
     (void)state;
@@ -455,6 +478,7 @@ int main(void)
         cmocka_unit_test(shapes_are_read),
         cmocka_unit_test(work_and_bytes_are_those_of_all_matrices),
         cmocka_unit_test(shape_files_name_the_bad_line),
+        cmocka_unit_test(long_remarks_are_one_line),
         cmocka_unit_test(near_names_are_suggested),
         cmocka_unit_test(statistics_are_robust),
     };
