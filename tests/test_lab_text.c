@@ -432,6 +432,21 @@ static void objects_are_json_whatever_they_hold(void **state)
     assert_string_equal(text, "{\"values\": [1.5, -0, 1e+300, null, null, null, 9.999889e-321], \"a\\\"b\": "
                               "\"c\\\\d\\u0009e\x7f\", \"inner\": {}, \"least\": -9223372036854775808}\n{}");
     free(text);
+    for (int byte = 1; byte < 256; byte++) { /* letters beyond ASCII are several bytes, each as it is */
+        const char one[] = {(char)byte, 0};
+        char expected[32];
+        to = open_memstream(&text, &bytes);
+        json = (lab_json){.to = to};
+        lab_json_text(&json, one, one);
+        fclose(to);
+        snprintf(expected, sizeof expected,
+                 byte < 0x20                   ? "\"\\u%04x\": \"\\u%04x\""
+                 : byte == '"' || byte == '\\' ? "\"\\%c\": \"\\%c\""
+                                               : "\"%c\": \"%c\"",
+                 byte, byte);
+        assert_string_equal(text, expected);
+        free(text);
+    }
 }
 
 /* The lab's own failure is told once; what the library says of its next one comes after that, and another thread has
