@@ -1,6 +1,6 @@
 /* The lab's data are what their names say: bounds that are reached and not passed, means, zeros, and what is arranged
  * along a line or between A and B. Each kind is held to its sentence in lab_shared.h, not to its formula. */
-#include "lab/device/lab_shared.h"
+#include "lab/names.h" /* whose header has the data */
 
 #include <math.h>
 #include <setjmp.h>
