@@ -69,6 +69,7 @@ look untold_fence 1 "line 25: fills shared copied .*, which thread 0 wrote with 
 look missing_products_wait 1 "line 34: writes shared zeros .*, which a tensor core may still read: nobody has waited for it"
 look unpublished_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
 look anothers_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
+look unawaited_copy 1 "block (0,0,0), thread 0, .* line 21: fills shared memory, which is another block's once this one ends: nobody waits until it has"
 look tells 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_threadfence 1 "line 31: reads byte 0 of C, which block 0 wrote: no __threadfence stands between that and what tells of it"
 look another_threads_write 1 "line 31: reads byte 8 of C, which block 0 wrote: no __threadfence stands between"
