@@ -1,4 +1,5 @@
 /* rung lens: a GPU kernel on the CPU, lane by lane: what each line asks of memory, and what is wrong with it. */
+#define _GNU_SOURCE /* getline */
 #include "cli/commands.h"
 #include "lab/lens.h"
 #include "lab/lens_html.h"
@@ -39,15 +40,16 @@ static const cli_column check_columns[] = {{"kernel", "kernel", 36, -1},
 static void source_line(const char *file, int number, char *text, size_t bytes)
 {
     FILE *from = fopen(file, "r");
-    char line[512];
+    char *line = NULL;
+    size_t room = 0;
     text[0] = 0;
-    for (int i = 1; from && fgets(line, sizeof line, from); i++) {
+    for (int i = 1; from && i <= number && getline(&line, &room, from) >= 0; i++) {
         if (i < number)
             continue;
         line[strcspn(line, "\n")] = 0;
         snprintf(text, bytes, "%.*s", (int)bytes - 1, line + strspn(line, " \t"));
-        break;
     }
+    free(line);
     if (from)
         fclose(from);
 }

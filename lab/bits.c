@@ -1,4 +1,5 @@
 /* Kept bits: each line of a list is run, hashed, and compared with the hash that stands beside it. */
+#define _GNU_SOURCE /* getline */
 #include "lab/bits.h"
 
 #include <ctype.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HASH_TEXT = 24, LINE_TEXT = 512, KERNEL_TEXT = 64 };
+enum { HASH_TEXT = 24, KERNEL_TEXT = 64 };
 
 typedef struct bits_line {
     char kernel[KERNEL_TEXT], text[LAB_CASE_TEXT], kept[HASH_TEXT]; /* kept is empty where there was none */
@@ -115,12 +116,17 @@ static rung_status run_line(lab_verifier *v, const bits_line *line, FILE *out, l
 
 rung_status lab_bits(lab_verifier *v, FILE *list, FILE *out, lab_bits_counts *counts)
 {
-    char text[LINE_TEXT];
+    char *text = NULL;
+    size_t room = 0;
     bits_line line;
+    rung_status status = RUNG_SUCCESS;
     memset(counts, 0, sizeof *counts);
     v->bits_alone = 1;
-    while (fgets(text, sizeof text, list))
+    while (status == RUNG_SUCCESS && getline(&text, &room, list) >= 0)
         if (read_line(text, &line))
-            LAB_TRY(run_line(v, &line, out, counts));
+            status = run_line(v, &line, out, counts);
+    free(text);
+    if (status != RUNG_SUCCESS)
+        return status;
     return ferror(list) ? lab_fail(RUNG_INTERNAL, "the list of products cannot be read to its end") : RUNG_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* Reads the folders of learn/: a line of `goals` is a word and what belongs to it. */
-#define _GNU_SOURCE /* scandir */
+#define _GNU_SOURCE /* scandir, getline */
 #include "lab/exercise.h"
 #include "lab/library.h"
 
@@ -171,12 +171,13 @@ static int read_line(lab_exercise *e, const char *key, char *rest)
 
 static rung_status read_goals(lab_exercise *e)
 {
-    char path[600], line[400];
+    char path[600], *line = NULL;
+    size_t room = 0;
     FILE *from = fopen(lab_exercise_file(e, "goals", path, sizeof path), "r");
     rung_status status = RUNG_SUCCESS;
     if (!from)
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", path);
-    for (int number = 1; status == RUNG_SUCCESS && fgets(line, sizeof line, from); number++) {
+    for (int number = 1; status == RUNG_SUCCESS && getline(&line, &room, from) >= 0; number++) {
         char *end = line + strlen(line);
         while (end > line && isspace((unsigned char)end[-1]))
             *--end = 0;
@@ -190,6 +191,7 @@ static rung_status read_goals(lab_exercise *e)
     }
     if (status == RUNG_SUCCESS && ferror(from))
         status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", path);
+    free(line);
     fclose(from);
     return status;
 }

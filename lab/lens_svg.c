@@ -1,6 +1,6 @@
 /* Draws what a kernel did under the lens: one block's results by warp and thread, a warp's sectors for each global
  * access, its banks for each shared one. Numbers in the picture are those of rung lens. */
-#define _GNU_SOURCE /* open_memstream */
+#define _GNU_SOURCE /* open_memstream, getline */
 #include "lab/lens_svg.h"
 #include "lab/output.h"
 
@@ -47,15 +47,18 @@ static void source_line(const rung_lens_site *s, char *text, size_t bytes)
 {
     enum { MOST_CHARACTERS = 92 };
     FILE *from = fopen(s->file, "r");
-    char line[400] = "";
-    for (int i = 0; from && i < s->line && fgets(line, sizeof line, from); i++)
+    char *line = NULL;
+    size_t room = 0;
+    for (int i = 0; from && i < s->line && getline(&line, &room, from) >= 0; i++)
         ;
     if (from)
         fclose(from);
-    line[strcspn(line, "\n")] = 0;
-    const char *words = line + strspn(line, " \t");
+    if (line)
+        line[strcspn(line, "\n")] = 0;
+    const char *words = line ? line + strspn(line, " \t") : "";
     bool fits = strlen(words) <= MOST_CHARACTERS;
     snprintf(text, bytes, "%.*s%s", fits ? MOST_CHARACTERS : MOST_CHARACTERS - 1, words, fits ? "" : "…");
+    free(line);
 }
 
 /* Accesses whose pictures would be the same are drawn once: a loop's and those before it, a tile's four stores. */

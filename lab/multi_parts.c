@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_FLOATS = 1 << 26 };
+#ifndef LAB_PIECE_FLOATS /* tests have small ones */
+#define LAB_PIECE_FLOATS (1 << 26)
+#endif
+enum { PIECE_FLOATS = LAB_PIECE_FLOATS };
 
 typedef struct parts {
     lab_distributed x;

@@ -15,7 +15,8 @@ struct lab_peer {
     int absent;       /* it could not be opened, because it is simply not installed */
     /* Called before the first run of a shape; NULL: nothing to do. */
     rung_status (*prepare)(lab_peer *peer, const rung_gemm *gemm);
-    rung_status (*run)(lab_peer *peer, const rung_gemm *gemm); /* bias and activation are not for peers */
+    /* Runs a product, which has no pointer arrays, bias or activation. */
+    rung_status (*run)(lab_peer *peer, const rung_gemm *gemm);
     void (*close)(lab_peer *peer);
     void *state;
     lab_place *place;

@@ -99,9 +99,8 @@ static rung_status run(lab_peer *peer, const rung_gemm *g)
                          g->ldc > INT_MAX))
         return lab_fail(RUNG_UNSUPPORTED, "%s counts in 32 bits", peer->name);
     for (int64_t i = 0; i < g->batch; i++) {
-        const float *a = g->a_array ? g->a_array[i] : g->a + i * g->stride_a;
-        const float *b = g->b_array ? g->b_array[i] : g->b + i * g->stride_b;
-        float *c = g->c_array ? g->c_array[i] : g->c + i * g->stride_c;
+        const float *a = g->a + i * g->stride_a, *b = g->b + i * g->stride_b;
+        float *c = g->c + i * g->stride_c;
         if (p->sgemm_64)
             p->sgemm_64(layout, trans_a, trans_b, g->m, g->n, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c, g->ldc);
         else

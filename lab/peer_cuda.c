@@ -34,10 +34,7 @@ typedef struct lt_candidate { /* cublasLtMatmulHeuristicResult_t */
        const float *, float *, int64_t))                                                                           \
     X(strided, "cublasSgemmStridedBatched_64",                                                                     \
       (void *, int, int, int64_t, int64_t, int64_t, const float *, const float *, int64_t, long long,              \
-       const float *, int64_t, long long, const float *, float *, int64_t, long long, int64_t))                    \
-    X(batched, "cublasSgemmBatched_64",                                                                            \
-      (void *, int, int, int64_t, int64_t, int64_t, const float *, const float *const *, int64_t,                  \
-       const float *const *, int64_t, const float *, float *const *, int64_t, int64_t))
+       const float *, int64_t, long long, const float *, float *, int64_t, long long, int64_t))
 #define LT_CALLS(X)                                                                                                \
     X(lt_version, "cublasLtGetVersion", (void)) /* a size_t, small */                                               \
     X(lt_create, "cublasLtCreate", (void **))                                                                      \
@@ -75,17 +72,13 @@ typedef struct column_major {
     int trans_a, trans_b;
     int64_t m, n, lda, ldb, stride_a, stride_b;
     const float *a, *b;
-    const float *const *a_array;
-    const float *const *b_array;
 } column_major;
 
 static column_major columns(const rung_gemm *g)
 {
     if (g->layout == RUNG_COL_MAJOR)
-        return (column_major){g->trans_a,  g->trans_b,  g->m, g->n, g->lda,     g->ldb,
-                              g->stride_a, g->stride_b, g->a, g->b, g->a_array, g->b_array};
-    return (column_major){g->trans_b,  g->trans_a,  g->n, g->m, g->ldb,     g->lda,
-                          g->stride_b, g->stride_a, g->b, g->a, g->b_array, g->a_array};
+        return (column_major){g->trans_a, g->trans_b, g->m, g->n, g->lda, g->ldb, g->stride_a, g->stride_b, g->a, g->b};
+    return (column_major){g->trans_b, g->trans_a, g->n, g->m, g->ldb, g->lda, g->stride_b, g->stride_a, g->b, g->a};
 }
 
 static rung_status check(const lab_peer *peer, int status, const char *call)
@@ -101,10 +94,7 @@ static rung_status run_blas(lab_peer *peer, const rung_gemm *g)
     cuda_peer *p = peer->state;
     column_major c = columns(g);
     int status;
-    if (g->c_array)
-        status = p->batched(p->handle, c.trans_a, c.trans_b, c.m, c.n, g->k, &g->alpha, c.a_array, c.lda, c.b_array,
-                            c.ldb, &g->beta, g->c_array, g->ldc, g->batch);
-    else if (g->batch > 1)
+    if (g->batch > 1)
         status = p->strided(p->handle, c.trans_a, c.trans_b, c.m, c.n, g->k, &g->alpha, c.a, c.lda, c.stride_a, c.b,
                             c.ldb, c.stride_b, &g->beta, g->c, g->ldc, g->stride_c, g->batch);
     else
@@ -194,8 +184,6 @@ static rung_status prepare_lt(lab_peer *peer, const rung_gemm *g)
     void *preference = NULL;
     size_t workspace_bytes = WORKSPACE_BYTES;
     int found = 0;
-    if (g->c_array)
-        return lab_fail(RUNG_UNSUPPORTED, "cublaslt is not asked for pointer arrays");
     LAB_TRY(describe(peer, g));
     int status = p->preference_create(&preference);
     if (status == 0) {

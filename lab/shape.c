@@ -1,4 +1,5 @@
 /* Reads and prints shapes. */
+#define _GNU_SOURCE /* getline */
 #include "lab/shape.h"
 
 #include <errno.h>
@@ -133,18 +134,20 @@ static rung_status read_line(const char *file, int number, const char *line, lab
 
 rung_status lab_shapes_read(const char *file, lab_shapes *shapes)
 {
-    char line[256];
+    char *line = NULL; /* a remark may be long: what comes behind it in its line is no shape */
+    size_t room = 0;
     int number = 0, before = shapes->count;
     rung_status status = RUNG_SUCCESS;
     FILE *from = fopen(file, "r");
     if (!from)
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the shapes file '%s': %s", file, strerror(errno));
-    while (status == RUNG_SUCCESS && fgets(line, sizeof line, from))
+    while (status == RUNG_SUCCESS && getline(&line, &room, from) >= 0)
         status = read_line(file, ++number, line, shapes);
     if (status == RUNG_SUCCESS && ferror(from)) /* a folder opens, and cannot be read */
         status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the shapes file '%s': %s", file, strerror(errno));
     else if (status == RUNG_SUCCESS && shapes->count == before)
         status = lab_fail(RUNG_INVALID_ARGUMENT, "the shapes file '%s' holds no shape", file);
+    free(line);
     fclose(from);
     return status;
 }

@@ -14,6 +14,11 @@ printf '# two products\n%s NN:33x17x65:row,pad=3,beta=1\n%s TN:5x7x9:col # the s
 "$rung" verify --device cpu --bits "$work/kept" >/dev/null 2>"$work/said" || fail "its own bits were refused: $(cat "$work/said")"
 grep -q '2 the same, 0 others' "$work/said" || fail "said: $(cat "$work/said")"
 
+# A line may be of any length: what stands at the end of a long remark is no product.
+{ sed 1q "$work/list"; printf '# %0600d %s NN:2x2x2:row\n%s NN:33x17x65:row # %0600d x NN:2x2x2:row\n' 0 "$kernel" "$kernel" 0; } >"$work/long"
+"$rung" verify --device cpu --bits "$work/long" >"$work/out" 2>"$work/said" || fail "long remarks were refused: $(cat "$work/said")"
+[ "$(wc -l <"$work/out")" = 1 ] || fail "of a list with long remarks one product came as $(cat "$work/out")"
+
 # A row runs its own code: the portable one does not fuse products with sums as the best one does, and has other bits.
 "$rung" list --device cpu --role production --format csv | cut -d, -f1 | sed '1d; s/$/ NN:31x33x65:row/' >"$work/list"
 "$rung" verify --device cpu --bits "$work/list" >"$work/all" 2>"$work/said" || fail "rows that are all right: $(cat "$work/said")"

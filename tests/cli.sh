@@ -323,6 +323,23 @@ if "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1; then
     wait $!
     [ $? = 143 ] && [ -z "$(ls "$work/tmp")" ] || { echo "left behind after a signal: $(ls "$work/tmp")"; bad=1; }
 fi
+# A compiler that takes its time is ended with the command, which waits for that.
+if [ -d "$work/tmp" ]; then
+    printf '#!/bin/sh\necho $$ >"%s"\nexec sleep 40\n' "$work/compiles" >"$work/compiler"
+    chmod +x "$work/compiler"
+    for signal in TERM HUP; do
+        rm -f "$work/compiles"
+        RUNG_LENS_CXX=$work/compiler TMPDIR=$work/tmp "$rung" lens --file "$own" --tile 16x16 --threads 256 37x41x45 >/dev/null 2>&1 &
+        while kill -0 $! 2>/dev/null && ! [ -s "$work/compiles" ]; do sleep 0.1; done
+        before=$(date +%s)
+        kill -$signal $!
+        wait $!
+        code=$? took=$(($(date +%s) - before))
+        case $signal$code in TERM143 | HUP129) ;; *) echo "$signal while a compiler runs: exit code $code"; bad=1 ;; esac
+        [ $took -lt 30 ] && ! kill -0 "$(cat "$work/compiles")" 2>/dev/null || { echo "$signal while a compiler runs: $took s, and the compiler goes on"; bad=1; }
+    done
+    [ -z "$(ls "$work/tmp")" ] || { echo "left behind by a compiler that was ended: $(ls "$work/tmp")"; bad=1; }
+fi
 # The keyboard's signal ends it while a compiler runs, too.
 if [ -d "$work/tmp" ]; then
     TMPDIR=$work/tmp timeout -k 20 -s INT 1 "$rung" learn prove >/dev/null 2>&1

@@ -45,6 +45,13 @@ echo "/* mine */" >>"$work/files/e01_one_each.cu"
 expect 0 'as you left it' 01
 expect 0 'starting file again' reset 01
 grep -q mine "$work/files/e01_one_each.cu.old" || { echo "reset lost the learner's file"; bad=1; }
+# A file whose new name a folder has stays where it is, and both names are told.
+rm "$work/files/e01_one_each.cu.old"
+mkdir "$work/files/e01_one_each.cu.old"
+echo "/* mine */" >>"$work/files/e01_one_each.cu"
+expect 1 'cannot keep [^ ]*/e01_one_each\.cu as [^ ]*/e01_one_each\.cu\.old: ' reset 01
+grep -q mine "$work/files/e01_one_each.cu" || { echo "a reset that failed lost the learner's file"; bad=1; }
+rmdir "$work/files/e01_one_each.cu.old"
 # What no disk takes leaves nothing behind: a piece of an exercise would count as the learner's own from then on.
 no_room() { # WORDS FOLDER ARGUMENTS...
     words=$1 folder=$2
@@ -93,6 +100,11 @@ echo '__attribute__((constructor)) static void end(void) { __builtin_trap(); }' 
 RUNG_LIBCUDA="$work/ends.so" expect 1 'timing e07_coalesced crashed' check 07 "$course/e07_coalesced/solution.cu" --gpu
 expect 1 'only products are timed' check 04 "$course/e04_neighbours/solution.cu" --gpu
 
+# A remark in an exercise's goals is one line, however long.
+mkdir "$work/course" && cp -r "$course"/. "$work/course"
+{ printf '# %0600d nonsense\n' 0; cat "$course/e01_one_each/goals"; } >"$work/course/e01_one_each/goals"
+RUNG_LEARN="$work/course" expect 0 'e01_one_each' list
+
 # Wrong words are told.
 expect 2 "mean 'check'" chekc 01
 expect 2 'needs an exercise' check
@@ -130,10 +142,10 @@ case $(state) in
 *) echo "what a learner's program has started outlives it"; kill "$left"; bad=1 ;;
 esac
 cheat 01 'line 7: .*expected' 's/int64_t column = /int64_t column /'
-cheat 01 'this file is of exercise 02' 's/e01_one_each/e02_one_too_many/'
-cheat 01 'no e01_one_each in this file' 's/e01_one_each/mine/'
+cheat 01 'this file is of exercise 02 (e02_one_too_many), not of 01: rung learn check 02 .*/cheat.cu' 's/e01_one_each/e02_one_too_many/'
+cheat 01 'there is no e01_one_each in this file: exercise 01 grades the kernel of that name' 's/e01_one_each/mine/'
 cheat 05 'every_second is not 16' 's/every_second, 8/every_second, 16/'
-cheat 05 'no longer has its ANSWER(down' '/down/d'
+cheat 05 'the file no longer has its ANSWER(down, ...)' '/down/d'
 
 # Places of faults are counted, though not as many are kept: 32 of these forty, each of which every thread meets.
 forty=$(for i in 1 2 3 4 5 6 7 8; do for j in 0 1 2 3 4; do printf '    seen += unwritten[%d];\\n' $((8 * j + i)); done; done)

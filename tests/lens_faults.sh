@@ -69,6 +69,7 @@ look untold_fence 1 "line 25: fills shared copied .*, which thread 0 wrote with 
 look missing_products_wait 1 "line 34: writes shared zeros .*, which a tensor core may still read: nobody has waited for it"
 look unpublished_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
 look anothers_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
+look unawaited_copy 1 "block (0,0,0), thread 0, .* line 21: fills shared memory, which is another block's once this one ends: nobody waits until it has"
 look tells 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_threadfence 1 "line 31: reads byte 0 of C, which block 0 wrote: no __threadfence stands between that and what tells of it"
 look another_threads_write 1 "line 31: reads byte 8 of C, which block 0 wrote: no __threadfence stands between"
@@ -137,6 +138,23 @@ if awk -F, '/cp.async/ && match($0, /\/\* [0-9]+ [0-9]+ \*\//) {
     echo "ok   copies: sectors and passes of 22 patterns"
 else
     echo "FAIL copies"
+    failed=1
+fi
+# Lines are counted and shown as they stand, however long one before them is.
+long=$(mktemp -d) || exit 1
+trap 'rm -rf "$out" "$long"' EXIT
+{ printf '/* %05000d */\n' 0; cat "$folder/tile16.h"; } >"$long/tile16.h" && cp "$folder/sound.cu" "$long"
+"$rung" lens --file "$long/sound.cu" --tile 16x16 --threads 256 --all 37x41x45 --format json --svg "$long/sound.svg" >"$out" 2>&1 || failed=1
+if python3 - "$out" "$long/tile16.h" "$long/sound.svg" <<'PYTHON'; then
+import html, json, sys
+rows = [json.loads(line) for line in open(sys.argv[1]) if line.startswith('{"line"')]
+lines = open(sys.argv[2]).read().splitlines()
+drawn = html.unescape(open(sys.argv[3]).read())
+sys.exit(not rows or any(r["source"] != lines[r["line"] - 1].strip() for r in rows) or not all(r["source"][:80] in drawn for r in rows))
+PYTHON
+    echo "ok   sound: lines behind a long one"
+else
+    echo "FAIL sound, behind a long line:" && cat "$out"
     failed=1
 fi
 # A production kernel loads ahead what it may not use, which is no finding; a rung may not.

@@ -20,7 +20,9 @@ guard 256x256x256:TN normal '0 of 4'
 guard 256x256x256:TN trap '4 of 4'
 guard 256x256x256:TN special '4 of 4'
 guard 259x131x70:NN normal '0 of 6' # ends of lines: what lies behind them counts for nothing
-guard 259x131x70:TN+2 normal '0 of 6' # and lines along k that are read 16 bytes at a time
+for end in 69:TN+3 70:TN+2 71:TN+1; do # and lines along k that are read 16 bytes at a time, whatever is left of the last 16
+    guard "259x131x$end" normal '0 of 6'
+done
 guard 131x130x70:NT+2 normal '0 of 4'
 guard 259x131x70:NN trap '5 of 6'
 guard 259x300x70:NN special '9 of 9' # a cluster's second block may lie wholly outside C: it is none of them

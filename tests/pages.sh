@@ -89,6 +89,24 @@ for made in "$copy"/docs/ladder/img/*.svg "$copy"/docs/book/img/*.svg "$copy/$pa
     tail -n 1 "$made" | grep -q '<!-- old -->' || { echo "FAILED: a check has written ${made#"$copy"/}"; bad=1; }
 done
 cp -r "$source/docs/." "$copy/docs"
+# Of a build by the compiler of the records, here one of stand-ins, all that is recorded is compared: registers, ports, main loops, a listing.
+mkdir -p "$copy/built/device/sm_90a" "$copy/cuda"
+version=$(sed -n 's/.*"kernel": "l27_written_loop".*"nvcc": "\([^"]*\)".*/\1/p' "$source/results/ladder-build.jsonl")
+echo "RUNG_NVCC:FILEPATH=$copy/cuda/nvcc" >"$copy/built/CMakeCache.txt"
+echo 'l27_written_loop 1 0 0 0' >"$copy/built/device/sm_90a/resources.txt"
+: >"$copy/built/device/sm_90a/l27_written_loop.cubin"
+printf '#!/bin/sh\necho "Cuda compilation tools, release 0, V%s"\n' "$version" >"$copy/cuda/nvcc"
+cat >"$copy/cuda/cuobjdump" <<'END'
+#!/bin/sh
+echo "Function : $(basename "$2" .cubin)"
+awk 'BEGIN { for (i = 0; i < 512; i++) printf "        /*%04x*/                   FFMA R%d, R1, R2, R3 ;\n", 16 * i, 4 + i % 8; print "        /*2000*/                   BRA 0x0 ;" }'
+END
+printf '#!/bin/sh\n[ "$1" = list ] && echo nothing || echo "l27_written_loop ffmas 1 instructions 2 cycles 3"\n' >"$copy/built/sass"
+chmod +x "$copy/cuda/nvcc" "$copy/cuda/cuobjdump" "$copy/built/sass"
+python3 "$copy/tools/pages/pages.py" --check-record "$copy/built" >"$copy/said" 2>&1 && { echo "FAILED: a build that is not the record's passes"; bad=1; }
+for record in build ports listing ffmas; do
+    grep -q "results/ladder-$record.jsonl: .*run ./dev pages --record" "$copy/said" || { echo "FAILED: another build is not told of for $record:"; cat "$copy/said"; bad=1; }
+done
 if [ -n "$(find "$build" -name librung_lens.so)" ]; then
     with=$build
     sed -i '/ 20  global load 4 B  *A /s/32\.00/31.00/' "$copy/docs/book/18-the-lens.md"

@@ -484,6 +484,51 @@ static void assert_refused(rung_status status, const char *words)
     assert_non_null(strstr(rung_last_error(), words));
 }
 
+/* The first line says which product a plan is of, in the caller's own order, whether there is anything to do or not. */
+static void a_plan_says_of_which_product(void **state)
+{
+    enum { FORMS = 3, LINE = 160 }; /* a single product, a batch, pointer arrays */
+    static const char *const maths[] = {"strict", "accurate", "fast"}, *const batches[FORMS] = {
+                                                                           "", ", batch 3",
+                                                                           ", batch 3 (pointer arrays)"};
+    static const int64_t sizes[][3] = {{5, 6, 7}, {0, 6, 7}, {5, 0, 7}, {5, 6, 0}};
+    static float memory[4096];
+    const float *const inputs[3] = {memory, memory, memory};
+    float *const outputs[3] = {memory + 1024, memory + 2048, memory + 3072};
+    rung_context *context = test_context(1);
+    (void)state;
+    for (int i = 0; i < 4 * FORMS * 2 * 3 * 4; i++) {
+        const int form = i / 4 % FORMS, layout = i / 12 % 2, math = i / 24 % 3, trans_a = i / 72 & 1, trans_b = i / 144;
+        const int64_t *size = sizes[i % 4];
+        char expected[LINE], text[8192];
+        rung_gemm g;
+        rung_plan *plan;
+        rung_gemm_init(&g);
+        g.layout = layout ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
+        g.trans_a = trans_a ? RUNG_TRANS : RUNG_NO_TRANS;
+        g.trans_b = trans_b ? RUNG_TRANS : RUNG_NO_TRANS;
+        g.m = size[0], g.n = size[1], g.k = size[2], g.lda = 8, g.ldb = 9, g.ldc = 10;
+        g.beta = 1.0f; /* so that there is nothing to do where k is 0 */
+        g.batch = form ? 3 : 1;
+        g.stride_a = g.stride_b = 100, g.stride_c = 200;
+        if (form == 2)
+            g.a_array = inputs, g.b_array = inputs, g.c_array = outputs;
+        else
+            g.a = memory, g.b = memory + 512, g.c = memory + 1024;
+        assert_ok(rung_context_set_math(context, (rung_math)math));
+        assert_ok(rung_plan_create(&plan, context, &g));
+        rung_plan_print(plan, text, sizeof text);
+        snprintf(expected, LINE, "problem    %s %d x %d x %d, %c%c, lda 8 ldb 9 ldc 10%s, %s\n",
+                 layout ? "row-major" : "column-major", (int)g.m, (int)g.n, (int)g.k, "NT"[trans_a], "NT"[trans_b],
+                 batches[form], maths[math]);
+        if (strncmp(text, expected, strlen(expected)) != 0)
+            fail_msg("a plan of %s begins with %.160s", expected, text);
+        assert_int_equal(strstr(text, "nothing to do") != NULL, i % 4 != 0);
+        rung_plan_destroy(plan);
+    }
+    rung_context_destroy(context);
+}
+
 static void kernels_by_name(void **state)
 {
     (void)state;
@@ -823,6 +868,7 @@ int main(void)
         cmocka_unit_test(a_plan_outlives_settings),
         cmocka_unit_test(a_plan_refuses_another_shape),
         cmocka_unit_test(a_plan_prints_its_decision),
+        cmocka_unit_test(a_plan_says_of_which_product),
         cmocka_unit_test(kernels_by_name),
         cmocka_unit_test(kernels_refuse_what_they_lack),
         cmocka_unit_test(the_cheapest_kernel_wins),

@@ -226,6 +226,29 @@ static void shape_files_name_the_bad_line(void **state)
     unlink(name);
 }
 
+/* A line ends where it ends: what stands far behind a remark's beginning is no shape, and counts as no line. */
+static void long_remarks_are_one_line(void **state)
+{
+    static const int lengths[] = {1, 200, 510, 1020, 4090, 70000};
+    (void)state;
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/rung_remarks_%ld", (long)getpid());
+    for (int i = 0; i < (int)(sizeof lengths / sizeof lengths[0]) * 64; i++) {
+        lab_shapes shapes = {0};
+        FILE *to = fopen(name, "w");
+        assert_non_null(to);
+        fprintf(to, "#%*sNN 1 2 3\nNT 4 5 6 #%*sTT 7 8 9\nNN 1\n", lengths[i / 64] + i % 64, "",
+                lengths[i / 64] + i % 64, "");
+        fclose(to);
+        assert_int_equal(lab_shapes_read(name, &shapes), RUNG_INVALID_ARGUMENT);
+        assert_non_null(strstr(lab_error(), ":3: "));
+        assert_int_equal(shapes.count, 1);
+        assert_int_equal(shapes.list[0].m, 4);
+        free(shapes.list);
+    }
+    unlink(name);
+}
+
 static void near_names_are_suggested(void **state)
 {
     (void)state;
@@ -409,6 +432,21 @@ static void objects_are_json_whatever_they_hold(void **state)
     assert_string_equal(text, "{\"values\": [1.5, -0, 1e+300, null, null, null, 9.999889e-321], \"a\\\"b\": "
                               "\"c\\\\d\\u0009e\x7f\", \"inner\": {}, \"least\": -9223372036854775808}\n{}");
     free(text);
+    for (int byte = 1; byte < 256; byte++) { /* letters beyond ASCII are several bytes, each as it is */
+        const char one[] = {(char)byte, 0};
+        char expected[32];
+        to = open_memstream(&text, &bytes);
+        json = (lab_json){.to = to};
+        lab_json_text(&json, one, one);
+        fclose(to);
+        snprintf(expected, sizeof expected,
+                 byte < 0x20                   ? "\"\\u%04x\": \"\\u%04x\""
+                 : byte == '"' || byte == '\\' ? "\"\\%c\": \"\\%c\""
+                                               : "\"%c\": \"%c\"",
+                 byte, byte);
+        assert_string_equal(text, expected);
+        free(text);
+    }
 }
 
 /* The lab's own failure is told once; what the library says of its next one comes after that, and another thread has
@@ -455,6 +493,7 @@ int main(void)
         cmocka_unit_test(shapes_are_read),
         cmocka_unit_test(work_and_bytes_are_those_of_all_matrices),
         cmocka_unit_test(shape_files_name_the_bad_line),
+        cmocka_unit_test(long_remarks_are_one_line),
         cmocka_unit_test(near_names_are_suggested),
         cmocka_unit_test(statistics_are_robust),
     };

@@ -303,10 +303,12 @@ static void end_block(void)
     bool all_done = true;
     for (unsigned i = 0; i < lens_now.threads; i++)
         all_done &= lens_now.thread[i].state == LENS_DONE;
-    if (!all_done) {
-        report_stuck();
-        lens_now.abandoned = true;
+    if (all_done) {
+        lens_sync_end();
+        return;
     }
+    report_stuck();
+    lens_now.abandoned = true;
 }
 
 static void run_block(const lens_launch_config *config, double *barriers)

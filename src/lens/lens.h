@@ -287,6 +287,7 @@ const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes);
 
 /* ---- sync.c ---- */
 void lens_sync_begin(unsigned threads);
+void lens_sync_end(void);                        /* all threads of the block, or of its cluster, are done */
 bool lens_sync_poll(unsigned from, unsigned to); /* returns true when somebody need not wait any longer */
 /* An mbarrier is known by its place and block. */
 const void *lens_mbarrier_key(const void *object, unsigned rank);

@@ -92,11 +92,11 @@ int lens_memory_put(void *at)
             munmap(pieces[i].memory, ((pieces[i].bytes + 255) & ~(size_t)255) + 2 * FENCE_BYTES);
         else
             free(pieces[i].memory);
+        for (int j = 0; j < operand_count; j++)
+            if (operands[j].base - pieces[i].base < pieces[i].bytes)
+                operands[j--] = operands[--operand_count];
         pieces[i] = pieces[--piece_count];
         last_piece = 0;
-        for (int j = 0; j < operand_count; j++)
-            if (operands[j].base == (uintptr_t)at)
-                operands[j--] = operands[--operand_count];
         return 0;
     }
     return -1;

@@ -24,6 +24,9 @@ typedef struct mbarrier {
     unsigned phase;
     int maker;              /* the thread that initialised it */
     bool published;         /* and fenced that, so that the copy engine and other blocks know it */
+    uintptr_t copy_pc;      /* starts the last copy that nobody has waited for; 0: there is none */
+    unsigned copy_phase;    /* in which that arrives */
+    int copy_thread;        /* which has started it */
     uint32_t *carried;      /* what those carry who have arrived in this phase */
     uint32_t *carried_past; /* what those of the last complete phase carried */
 } mbarrier;
@@ -509,7 +512,31 @@ void lens_mbarrier_complete(uintptr_t pc, const void *object, int64_t bytes, int
     check_published(pc, b);
     lens_order_release_agent(b->carried, agent);
     b->transaction_bytes -= bytes;
+    b->copy_pc = pc;
+    b->copy_phase = b->phase;
+    b->copy_thread = lens_now.current;
     settle(b);
+}
+
+/* Somebody knows that the last complete phase is. */
+static void has_waited(mbarrier *b)
+{
+    lens_order_acquire(b->carried_past);
+    if (b->copy_phase != b->phase)
+        b->copy_pc = 0;
+}
+
+/* A copy that is still under way when its block ends fills what may be another one's memory by then. */
+void lens_sync_end(void)
+{
+    for (int i = 0; i < mbarrier_count; i++) {
+        if (!mbarriers[i].copy_pc)
+            continue;
+        lens_now.current = mbarriers[i].copy_thread;
+        lens_find(RUNG_LENS_RACE, mbarriers[i].copy_pc,
+                  "fills shared memory, which is another block's once this one ends: nobody waits until it has");
+    }
+    lens_now.current = -1;
 }
 
 /* Returns whether the phase with this parity is complete: the current phase has the other parity then. */
@@ -538,7 +565,7 @@ void rung_lens_mbarrier_wait(const void *object, unsigned parity)
     me->wait_parity = parity;
     while (!lens_mbarrier_ready(object, parity))
         lens_wait(LENS_AT_MBARRIER);
-    lens_order_acquire(b->carried_past);
+    has_waited(b);
 }
 
 int rung_lens_mbarrier_test(const void *object, unsigned parity)
@@ -547,7 +574,7 @@ int rung_lens_mbarrier_test(const void *object, unsigned parity)
     mbarrier *b = known_mbarrier(PC, object);
     if (!lens_mbarrier_ready(object, parity))
         return 0;
-    lens_order_acquire(b->carried_past);
+    has_waited(b);
     return 1;
 }
 

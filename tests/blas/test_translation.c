@@ -302,10 +302,11 @@ static void *try_copy(void *of)
 
 static void results_on_operands(void)
 {
+    static const float betas[] = {0.0f, 1.0f, -0.0f, -0.5f, 1e-40f};
     for (int name = 0; name < NAMES; name++)
         for (int form = 0; form < (name >= FIRST_C_NAME ? 8 : 4); form++)
-            for (int beta = 0; beta < 2; beta++) {
-                attempt t = {name, form, (float)beta, form % 2 ? RUNG_OUT_OF_MEMORY : RUNG_SUCCESS, 0, 1};
+            for (size_t beta = 0; beta < sizeof betas / sizeof *betas; beta++) {
+                attempt t = {name, form, betas[beta], form % 2 ? RUNG_OUT_OF_MEMORY : RUNG_SUCCESS, 0, 1};
                 in_a_thread(try_copy, &t);
             }
 }

@@ -102,6 +102,19 @@ static int too_many_operands(void)
     return wrong || known < 4;
 }
 
+/* Returns for how many of the operands a name is known although their memory was given back. */
+static int remembered(const float *memory, const place *operands, int count)
+{
+    int known = 0;
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        int64_t row, column;
+        lens_memory_name((uintptr_t)(memory + operands[i].at), name, sizeof name, &row, &column);
+        known += strcmp(name, "unknown") != 0 || row != -1 || column != -1;
+    }
+    return known;
+}
+
 int main(void)
 {
     long wrong = too_many_operands(), found = 0;
@@ -144,6 +157,9 @@ int main(void)
                     (long long)operands[0].ld, got, bad);
         }
         lens_memory_put(memory);
+        if (remembered(memory, operands, count) && wrong++ < 10)
+            printf("FAILED: %d of %d operands are known although their memory was given back\n",
+                   remembered(memory, operands, count), count);
     }
     printf("%d accesses, %ld of them wrong; %ld judged wrongly\n", CASES * ACCESSES, found, wrong);
     return wrong > 0 || found < CASES * ACCESSES / 10;
