@@ -226,9 +226,10 @@ int main(int argc, char **argv)
         printf(" %s", libraries[count++].name);
     }
     printf(", microseconds on %s threads, beta %s\n", argv[1], argv[2]);
-    char line[256];
+    char *line = NULL;
+    size_t room = 0;
     int shapes = 0, all_agree = 1;
-    while (fgets(line, sizeof line, stdin)) {
+    while (getline(&line, &room, stdin) >= 0) {
         product p = {.beta = strtof(argv[2], NULL)};
         double us[LIBRARIES];
         if (line[0] == '#' || line[0] == '\n')
@@ -249,6 +250,7 @@ int main(int argc, char **argv)
         fflush(stdout);
         free(memory);
     }
+    free(line);
     tell(shapes);
     return !all_agree;
 }
