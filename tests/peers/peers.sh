@@ -56,13 +56,15 @@ shapes | "$in_turn" 1 0 rung="$librung" blas="$offering" zeros="$zeros" >"$log" 
 [ $code = 1 ] && [ "$(grep -c '^# zeros differs from rung by [0-9.]*: NN' "$log")" = 2 ] && ! grep -q '^# blas differs' "$log" ||
     { cat "$log"; echo "in_turn: exit code $code; who computes zeros was not told"; exit 1; }
 for words in "1 0 rung=$librung" "0 0 rung=$librung blas=$offering" "1 0 $librung blas=$offering" "1 0 rung=$librung blas=/nowhere/library.so" \
-    "1 0 rung=$librung none=libm.so.6"; do
+    "1 0 rung=$librung none=libm.so.6" "4097 0 rung=$librung blas=$offering"; do
     code=0
     # shellcheck disable=SC2086
     said=$(shapes | "$in_turn" $words 2>&1 >/dev/null) || code=$?
     case $code:$words:$said in
     2:*none=*:"none: has neither rung_sgemm nor cblas_sgemm") ;;
-    2:*/nowhere*:*/nowhere/library.so* | 2:"1 0 $librung "*:*"a library is NAME=PATH" | 2:*:"usage: in_turn THREADS BETA "*) ;;
+    2:*/nowhere*:*/nowhere/library.so* | 2:"1 0 $librung "*:*"a library is NAME=PATH" | \
+        2:4097*:"rung: its context cannot be made" | \
+        2:*:"usage: in_turn THREADS BETA NAME=LIBRARY NAME=LIBRARY... <SHAPES (at most 12 libraries)") ;;
     *) echo "in_turn $words: exit code $code, $said"; exit 1 ;;
     esac
 done
