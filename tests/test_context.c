@@ -682,6 +682,34 @@ static void plans_are_remembered_by_the_rule(void **state)
     rung_context_destroy(context);
 }
 
+/* Instructions that are hidden from a context are so for shapes that a context before it had planned with them. */
+static void plans_with_hidden_instructions_are_not_taken(void **state)
+{
+    (void)state;
+    enum { BATCH = 3, SIDE = 8, FLOATS = SIDE * SIDE };
+    static float a[BATCH * FLOATS], b[FLOATS], c[BATCH * FLOATS];
+    const char *before = getenv("RUNG_CPU_FEATURES");
+    char *kept = before ? strdup(before) : NULL, kernels[3][64];
+    for (int i = 0; i < 3; i++) {
+        rung_context *of_cpu;
+        rung_config config;
+        rung_config_init(&config);
+        config.device = RUNG_DEVICE_CPU;
+        if (i == 1)
+            setenv("RUNG_CPU_FEATURES", "none", 1);
+        else
+            kept ? setenv("RUNG_CPU_FEATURES", kept, 1) : unsetenv("RUNG_CPU_FEATURES");
+        assert_ok(rung_context_create(&of_cpu, &config));
+        assert_ok(rung_sgemm_strided_batched(of_cpu, RUNG_ROW_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, SIDE, SIDE, SIDE,
+                                             1.0f, a, SIDE, FLOATS, b, SIDE, 0, 0.0f, c, SIDE, FLOATS, BATCH));
+        snprintf(kernels[i], sizeof kernels[i], "%s", rung_last_kernel(of_cpu));
+        rung_context_destroy(of_cpu);
+    }
+    free(kept);
+    assert_non_null(strstr(kernels[1], "portable"));
+    assert_string_equal(kernels[0], kernels[2]);
+}
+
 static void a_shape_is_planned_once(void **state)
 {
     (void)state;
@@ -874,6 +902,7 @@ int main(void)
         cmocka_unit_test(the_cheapest_kernel_wins),
         cmocka_unit_test(the_last_kernel_is_of_the_last_product),
         cmocka_unit_test(remembered_plans_stay_right),
+        cmocka_unit_test(plans_with_hidden_instructions_are_not_taken),
         cmocka_unit_test(a_shape_is_planned_once),
         cmocka_unit_test(plans_are_remembered_by_the_rule),
         cmocka_unit_test(thousands_of_shapes_are_remembered),

@@ -22,13 +22,13 @@ enum { MOST_FILES = 64, PATH_BYTES = 640 };
 static struct {
     char path[PATH_BYTES], text[160];
 } files[MOST_FILES];
-static int file_count, open_files, cpus, knows_affinity;
+static int file_count, open_files, cpus, possible, knows_affinity;
 static long online;
 
 static void clear(void)
 {
     file_count = open_files = 0;
-    cpus = 64, knows_affinity = 1, online = 64;
+    cpus = 64, possible = 1024, knows_affinity = 1, online = 64;
 }
 
 __attribute__((format(printf, 2, 3))) static void put(const char *text, const char *path, ...)
@@ -70,6 +70,10 @@ int __wrap_sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *set)
     assert_int_equal(process, 0);
     if (!knows_affinity)
         return -1;
+    if (bytes * 8 < (size_t)possible) {
+        errno = EINVAL;
+        return -1;
+    }
     CPU_ZERO_S(bytes, set);
     for (int i = 0; i < cpus; i++)
         CPU_SET_S((size_t)(3 * i), bytes, set);
@@ -207,9 +211,12 @@ static void as_many_as_the_mask_has(void **state)
     clear();
     for (cpus = 1; cpus <= 300; cpus += 1 + cpus / 7)
         expect_cpus(cpus);
-    cpus = 0;
+    for (possible = 1025; possible <= 1 << 20; possible *= 2) /* more than a mask of the usual size has */
+        for (cpus = 1; cpus <= 3000 && 3 * cpus < possible; cpus = 2 * cpus + 1)
+            expect_cpus(cpus);
+    cpus = 0, possible = 1024;
     expect_cpus(1);
-    knows_affinity = 0; /* more CPUs than a mask has, or no /proc */
+    knows_affinity = 0;
     expect_cpus(1);
 }
 

@@ -547,6 +547,40 @@ static void overlap_is_found_float_by_float(void **state)
     assert_true(apart > 500 && met > 500);
 }
 
+/* The bias is read while C is written. It may lie right before or behind it. */
+static void a_result_on_its_bias_is_refused(void **state)
+{
+    (void)state;
+    static float memory[4 * ORDER * ORDER];
+    for (int round = 0; round < 8; round++) {
+        const int per_row = round & 1, row_major = round >> 1 & 1, other_call_first = round >> 2;
+        rung_gemm g = good(row_major ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR);
+        const int64_t length = per_row ? g.m : g.n, span = ORDER * ORDER;
+        int64_t place = other_call_first ? 0 : span - length - 2;
+        g.bias_kind = per_row ? RUNG_BIAS_PER_ROW : RUNG_BIAS_PER_COLUMN;
+        for (; place <= 2 * span + 2; place++) {
+            g.c = memory + span;
+            g.bias = memory + place;
+            const int apart = place + length <= span || place >= 2 * span;
+            if (!other_call_first) {
+                assert_int_equal(rung_gemm_run(context, &g), apart ? RUNG_SUCCESS : RUNG_INVALID_ARGUMENT);
+                assert_true(
+                    apart ||
+                    (rung_last_error_argument() == 12 && strstr(rung_last_error(), ") overlaps bias (") &&
+                     strstr(rung_last_error(), "), which is read while C is written: give C memory of its own")));
+                continue;
+            }
+            rung_plan *plan; /* which keeps the call before, with the same bias and another C */
+            assert_ok(rung_plan_create(&plan, context, &g));
+            g.c = memory + (place < 2 * span ? 3 * span : 0);
+            assert_ok(rung_plan_run(plan, &g));
+            g.c = memory + span;
+            assert_int_equal(rung_plan_run(plan, &g), apart ? RUNG_SUCCESS : RUNG_INVALID_ARGUMENT);
+            rung_plan_destroy(plan);
+        }
+    }
+}
+
 static void a_plan_refuses_overlap_when_it_runs(void **state)
 {
     (void)state;
@@ -598,6 +632,7 @@ int main(void)
         cmocka_unit_test(without_a_product_c_is_scaled),
         cmocka_unit_test(sums_refuse_what_is_wrong),
         cmocka_unit_test(overlap_is_found_float_by_float),
+        cmocka_unit_test(a_result_on_its_bias_is_refused),
         cmocka_unit_test(a_plan_refuses_overlap_when_it_runs),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

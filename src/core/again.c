@@ -18,4 +18,5 @@ void rung_again_keep(rung_again *again, const rung_gemm *gemm, const rung_proble
     again->span_a = span_of(p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->lda, p->batch, p->stride_a);
     again->span_b = span_of(p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb, p->batch, p->stride_b);
     again->span_c = span_of(p->m, p->n, p->ldc, p->batch, p->stride_c);
+    again->span_bias = span_of(1, rung_bias_length(p), 0, 1, 0);
 }

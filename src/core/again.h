@@ -10,7 +10,8 @@
 typedef struct rung_again {
     rung_gemm gemm;
     rung_problem problem;
-    int64_t span_a, span_b, span_c; /* bytes from a matrix's first float to behind its last; 0: no call is kept */
+    int64_t span_a, span_b, span_c,
+        span_bias; /* bytes from the first float to behind the last; of C 0: no call is kept */
     rung_rerun rerun;
 } rung_again;
 
@@ -52,7 +53,8 @@ static inline int rung_again_fits(rung_again *again, const rung_gemm *gemm)
         rung_alignment(a, p->lda, p->stride_a) != p->align_a || rung_alignment(b, p->ldb, p->stride_b) != p->align_b ||
         rung_alignment(gemm->c, p->ldc, p->stride_c) != p->align_c ||
         !rung_again_is_apart(at_c, (uintptr_t)again->span_c, at_a, (uintptr_t)again->span_a) ||
-        !rung_again_is_apart(at_c, (uintptr_t)again->span_c, at_b, (uintptr_t)again->span_b))
+        !rung_again_is_apart(at_c, (uintptr_t)again->span_c, at_b, (uintptr_t)again->span_b) ||
+        !rung_again_is_apart(at_c, (uintptr_t)again->span_c, (uintptr_t)p->bias, (uintptr_t)again->span_bias))
         return 0;
     p->a = a, p->b = b, p->c = gemm->c;
     return 1;

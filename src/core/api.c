@@ -15,6 +15,17 @@ void rung_gemm_init(rung_gemm *gemm)
     gemm->alpha = 1.0f;
 }
 
+/* Runs a product as planned. Where the GPU has no memory left for that, another kernel may run. */
+static rung_status run_choice(rung_context *context, const rung_choice *choice, const rung_problem *problem,
+                              rung_rerun *rerun)
+{
+    context->last = choice->kernel;
+    rung_status status = context->backend->run(context->state, choice, problem, rerun);
+    if (context->backend->ran)
+        context->last = context->backend->ran(context->state);
+    return status;
+}
+
 static rung_status run_small(rung_context *context, const rung_kernel *kernel, const rung_plain *small)
 {
     context->last = kernel;
@@ -58,11 +69,8 @@ static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int
 {
     if (!context || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
-    if (!in_order && rung_again_fits(&context->again, gemm)) {
-        context->last = context->again_choice.kernel;
-        return context->backend->run(context->state, &context->again_choice, &context->again.problem,
-                                     &context->again.rerun);
-    }
+    if (!in_order && rung_again_fits(&context->again, gemm))
+        return run_choice(context, &context->again_choice, &context->again.problem, &context->again.rerun);
     rung_problem problem;
     memset(&problem, 0, sizeof problem); /* padding too: plans are looked up by their bytes */
     int nothing;
@@ -77,8 +85,7 @@ static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int
     RUNG_TRY(rung_context_choose(context, &problem, &choice));
     if (!in_order && !context->plain)
         keep_repeated(context, gemm, &problem, &choice);
-    context->last = choice.kernel;
-    return context->backend->run(context->state, &choice, &problem, NULL);
+    return run_choice(context, &choice, &problem, NULL);
 }
 
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
@@ -245,6 +252,16 @@ static int is_small_way(const rung_plan *plan, const rung_gemm *g, rung_plain *p
     return rung_is_sound_call(plain);
 }
 
+/* Plans anew for an alpha of 0: by the plan's kernel where that was named and takes such a product. */
+static rung_status choose_scaling(const rung_plan *plan, const rung_problem *problem, rung_choice *choice)
+{
+    rung_context *context = plan->context;
+    if (plan->forced && rung_decide_kernel(context->backend, context->state, problem, plan->choice.kernel->name,
+                                           choice) == RUNG_SUCCESS)
+        return RUNG_SUCCESS;
+    return rung_context_choose(context, problem, choice);
+}
+
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
 {
     if (!plan || !gemm)
@@ -252,11 +269,8 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
     rung_plain plain;
     if (is_small_way(plan, gemm, &plain))
         return run_small(plan->context, plan->choice.kernel, &plain);
-    if (rung_again_fits(&plan->again, gemm)) {
-        plan->context->last = plan->choice.kernel;
-        return plan->context->backend->run(plan->context->state, &plan->choice, &plan->again.problem,
-                                           &plan->again.rerun);
-    }
+    if (rung_again_fits(&plan->again, gemm))
+        return run_choice(plan->context, &plan->choice, &plan->again.problem, &plan->again.rerun);
     rung_problem problem;
     memset(&problem, 0, sizeof problem);
     int nothing;
@@ -272,9 +286,13 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
                          (long long)problem.m, (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
                          (long long)plan->problem.n, (long long)plan->problem.k);
     RUNG_TRY(check_memory(plan->context, &problem, gemm));
+    if (problem.k == 0 && plan->problem.k > 0) { /* the plan counts on operands that are not read now */
+        rung_choice scaling;
+        RUNG_TRY(choose_scaling(plan, &problem, &scaling));
+        return run_choice(plan->context, &scaling, &problem, NULL);
+    }
     rung_again_keep(&plan->again, gemm, &problem);
-    plan->context->last = plan->choice.kernel;
-    return plan->context->backend->run(plan->context->state, &plan->choice, &problem, NULL);
+    return run_choice(plan->context, &plan->choice, &problem, NULL);
 }
 
 const char *rung_plan_kernel(const rung_plan *plan)

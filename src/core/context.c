@@ -98,6 +98,7 @@ void rung_context_rescope(rung_context *context)
     memset(scope, 0, sizeof *scope); /* padding too: scopes are compared by their bytes */
     scope->backend = context->backend;
     scope->workspace_limit_bytes = context->config.workspace_limit_bytes;
+    scope->plain = context->plain;
     scope->device = context->backend->device(context->state);
     scope->threads = context->backend->threads(context->state);
     scope->tuned = context->tuned.count ? __atomic_add_fetch(&tables, 1, __ATOMIC_RELAXED) : 0;

@@ -99,6 +99,14 @@ rung_status rung_refuse_overlap(const rung_problem *p, const rung_gemm *g)
     if (c.batch > 1 && results_meet(&c))
         return rung_fail_argument(12, "the results of the batch overlap: their stride is %lld, and C is %lld x %lld",
                                   (long long)g->stride_c, (long long)g->m, (long long)g->n);
+    if (p->bias_kind != RUNG_NO_BIAS) {
+        const int64_t length = rung_bias_length(p);
+        const lines bias = lines_of(p->bias, 1, length, length, 1, 0);
+        if (batches_meet(&c, &bias))
+            return rung_fail_argument(
+                12, "c (%p) overlaps bias (%p), which is read while C is written: give C memory of its own",
+                (void *)g->c, (const void *)g->bias);
+    }
     if (p->k == 0)
         return RUNG_SUCCESS;
     lines a = lines_of(p->a, p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->lda, p->batch, p->stride_a);

@@ -256,7 +256,9 @@ static int by_cost(const void *left, const void *right)
         return x->refusal ? 1 : -1;
     if (x->refusal)
         return strcmp(x->choice.kernel->name, y->choice.kernel->name);
-    return (x->choice.cost_us > y->choice.cost_us) - (x->choice.cost_us < y->choice.cost_us);
+    if (x->choice.cost_us != y->choice.cost_us)
+        return x->choice.cost_us > y->choice.cost_us ? 1 : -1;
+    return (x->choice.kernel > y->choice.kernel) - (x->choice.kernel < y->choice.kernel); /* the earlier row */
 }
 
 int rung_rank(const rung_backend *backend, void *state, const rung_problem *problem, rung_candidate *candidates,

@@ -29,6 +29,12 @@ typedef struct rung_problem {
     const float *bias;
 } rung_problem;
 
+/* Returns how many floats the bias has. */
+static inline int64_t rung_bias_length(const rung_problem *problem)
+{
+    return problem->bias_kind == RUNG_NO_BIAS ? 0 : problem->bias_kind == RUNG_BIAS_PER_ROW ? problem->m : problem->n;
+}
+
 /* Returns RUNG_ACCEPTS_NN ... RUNG_ACCEPTS_TT for the problem's transposes. */
 unsigned rung_problem_trans_bit(const rung_problem *problem);
 

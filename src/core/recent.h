@@ -11,7 +11,8 @@
 typedef struct rung_scope {
     const rung_backend *backend;
     int64_t workspace_limit_bytes;
-    int64_t tuned; /* number of the context's table of tuned shapes; 0: it is empty */
+    int64_t tuned;            /* number of the context's table of tuned shapes; 0: it is empty */
+    const rung_kernel *plain; /* what answers plain products: instructions may have been hidden from the context */
     int32_t device, threads;
 } rung_scope;
 

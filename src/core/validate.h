@@ -10,7 +10,7 @@ rung_status rung_validate(const rung_gemm *gemm, rung_math math, rung_problem *p
 /* Returns the largest power of two, at most 16, that divides the address of every row, in bytes. */
 static inline int rung_alignment(const void *pointer, int64_t ld, int64_t stride)
 {
-    const uintptr_t bits = (uintptr_t)pointer | (uintptr_t)(ld * 4) | (uintptr_t)(stride * 4) | 16;
+    const uintptr_t bits = (uintptr_t)pointer | (uintptr_t)ld * 4 | (uintptr_t)stride * 4 | 16;
     return (int)(bits & -bits);
 }
 

@@ -195,12 +195,18 @@ rung_processor rung_cpu_processor(void)
     return processor;
 }
 
+/* Returns how many CPUs the process may run on. The kernel refuses a set with less room than all CPUs that it may ever
+ * have. */
 static int affinity_count(void)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    int count = CPU_COUNT(&set);
+    enum { LEAST_ROOM = 1024, MOST_ROOM = 1 << 20 };
+    int count = 0;
+    for (int room = LEAST_ROOM; count == 0 && room <= MOST_ROOM; room *= 2) {
+        cpu_set_t *set = CPU_ALLOC(room);
+        if (set && sched_getaffinity(0, CPU_ALLOC_SIZE(room), set) == 0)
+            count = CPU_COUNT_S(CPU_ALLOC_SIZE(room), set);
+        CPU_FREE(set);
+    }
     return count > 0 ? count : 1;
 }
 

@@ -380,10 +380,11 @@ typedef enum way {
     WAY_LAST
 } way;
 
-/* What was asked about a product, and the answer. A product that has the same fields has the same answer. */
+/* What was asked about a product, and the answer. A product that has the same fields has the same answer, but for what
+ * C's address decides: bits are the same either way. */
 typedef struct known_way {
     const rung_cpu_kernel *kernel;
-    int64_t m, n, k, lda;
+    int64_t m, n, k, lda, ldc;
     int in_order, reads_c;
     way way;
     int lanes;                       /* of one tile, or few: columns in use of the last vector */
@@ -471,6 +472,7 @@ static known_way ask_way(const rung_cpu_args *p, way chosen)
                        .n = p->n,
                        .k = p->k,
                        .lda = p->lda,
+                       .ldc = p->ldc,
                        .in_order = p->in_order,
                        .reads_c = p->beta != 0.0f,
                        .way = chosen};
@@ -481,7 +483,8 @@ static known_way ask_way(const rung_cpu_args *p, way chosen)
 
 static inline int is_known(const known_way *known, const rung_cpu_args *p)
 {
-    int64_t sizes = (known->m ^ p->m) | (known->n ^ p->n) | (known->k ^ p->k) | (known->lda ^ p->lda);
+    int64_t sizes =
+        (known->m ^ p->m) | (known->n ^ p->n) | (known->k ^ p->k) | (known->lda ^ p->lda) | (known->ldc ^ p->ldc);
     return (sizes | (known->in_order ^ p->in_order)) == 0 && known->kernel == p->kernel &&
            known->reads_c == (p->beta != 0.0f);
 }

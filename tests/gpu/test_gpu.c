@@ -973,6 +973,37 @@ static void capture_is_not_disturbed(void **state)
     rung_context_destroy(context);
 }
 
+/* What lies in host memory is copied by way of streams and waits that a graph cannot hold. */
+static void host_operands_are_not_recorded(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    product p;
+    product_new(&p, 1, 0, 0, 40, 40, 40, 0, 1, 7);
+    for (int round = 0; round < 3; round++) {
+        product_reset(&p);
+        gpu->capturing = round == 1;
+        empty_log();
+        rung_status status = run_rung(context, &p.gemm);
+        gpu->capturing = 0;
+        if (round == 1) {
+            assert_int_equal(status, RUNG_UNSUPPORTED);
+            assert_non_null(strstr(rung_last_error(), "the stream ("));
+            assert_non_null(strstr(rung_last_error(), ") records a graph, and operands are in host memory, which Rung "
+                                                      "copies by itself: give operands in device memory"));
+            assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
+            assert_null(strstr(gpu->log, "cuMemcpy"));
+            assert_nothing_waited();
+        } else {
+            assert_ok(status);
+            product_check(&p, "host operands");
+        }
+    }
+    product_free(&p);
+    rung_context_destroy(context);
+}
+
 static int times_called(const char *name)
 {
     int times = 0;
@@ -2594,6 +2625,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(foreign_contexts_are_refused),
         cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
+        cmocka_unit_test(host_operands_are_not_recorded),
         cmocka_unit_test(workspace_of_a_graph_is_its_own),
         cmocka_unit_test(a_graph_without_a_buffer_allocates),
         cmocka_unit_test(modes_choose_their_arithmetic),

@@ -227,6 +227,156 @@ static void history_does_not_show(void **state)
     assert_int_equal(gpu->faults + gpu->memory + gpu->graphs + gpu->pushed, 0);
 }
 
+/* ---- a plan may run with an alpha of 0, and a product may run out of memory ---- */
+
+static rung_gemm square(int64_t n, float alpha)
+{
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = n;
+    g.a = operands[0], g.b = operands[1], g.c = operands[2];
+    g.alpha = alpha, g.beta = 2.0f;
+    return g;
+}
+
+static void get_operands(int64_t n)
+{
+    gpu->idle = 1; /* launches are looked at; nothing is computed */
+    for (int i = 0; i < 3; i++)
+        operands[i] = device_memory((size_t)(n * n));
+}
+
+static void put_operands(void)
+{
+    for (int i = 0; i < 3; i++)
+        free_device(operands[i]);
+    gpu->idle = 0;
+}
+
+/* Whatever a plan was made for, with an alpha of 0 it launches what scales C: the same as a call without a plan, or,
+ * where its kernel was named and takes such a product, as a plan of that kernel for it. */
+static void an_alpha_of_zero_is_planned_anew(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {40, 300, 1000, 2048};
+    static char without[FAKE_LAUNCHED_BYTES], named[FAKE_LAUNCHED_BYTES];
+    const char *kernels[KERNELS];
+    const int count = list_kernels(kernels);
+    get_operands(2048);
+    rung_context *context = new_context(HOPPER);
+    int planned = 0, own = 0;
+    for (int math = 0; math < 3; math++)
+        for (int i = 0; i < 4 * count; i++) {
+            const rung_gemm one = square(sizes[i % 4], 1.0f), zero = square(sizes[i % 4], 0.0f);
+            const char *kernel = kernels[i / 4];
+            rung_plan *plan, *for_zero = NULL;
+            assert_ok(rung_context_set_math(context, (rung_math)math));
+            if ((kernel ? rung_plan_create_kernel(&plan, context, &one, kernel)
+                        : rung_plan_create(&plan, context, &one)) != RUNG_SUCCESS)
+                continue;
+            gpu->launched[0] = 0;
+            assert_ok(rung_gemm_run(context, &zero));
+            memcpy(without, gpu->launched, sizeof without);
+            named[0] = gpu->launched[0] = 0;
+            if (kernel && rung_plan_create_kernel(&for_zero, context, &zero, kernel) == RUNG_SUCCESS) {
+                assert_ok(rung_plan_run(for_zero, &zero));
+                memcpy(named, gpu->launched, sizeof named);
+                own++;
+            }
+            for (int time = 0; time < 3; time++) { /* what is kept of a call must not stand for another one */
+                gpu->launched[0] = 0;
+                assert_ok(rung_plan_run(plan, time == 1 ? &one : &zero));
+                if (time != 1 && (!gpu->launched[0] || strcmp(gpu->launched, for_zero ? named : without) != 0))
+                    fail_msg("%s, %lld, math %d: with an alpha of 0 it launches\n%sand without a plan\n%s",
+                             rung_plan_kernel(plan), (long long)sizes[i % 4], math, gpu->launched, without);
+            }
+            planned++;
+            rung_plan_destroy(for_zero);
+            rung_plan_destroy(plan);
+        }
+    assert_true(planned > 100 && own > 50);
+    rung_context_destroy(context);
+    put_operands();
+}
+
+/* Leaves the launches that may write C of a list. */
+static void only_writers(char *launched)
+{
+    static const char *const prepare[] = {"f16x3_split", "f16x3_look", "f16x3_clear", "row_copy", "turn_"};
+    char *to = launched;
+    for (char *line = launched, *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        end += *end != 0;
+        int writes = 1;
+        for (size_t i = 0; i < sizeof prepare / sizeof *prepare; i++)
+            writes &= strncmp(line, prepare[i], strlen(prepare[i])) != 0;
+        if (writes) {
+            memmove(to, line, (size_t)(end - line));
+            to += end - line;
+        }
+    }
+    *to = 0;
+}
+
+/* An accurate product of several panels has one driver's call after the other run out of memory. Where the call gives
+ * an answer nevertheless, C was written once: by the plan, or by another one from the first launch on. */
+static void memory_that_runs_out_scales_c_once(void **state)
+{
+    (void)state;
+    enum { SIDE = 2048, PLANS = 3 };
+    static char plans[PLANS][FAKE_LAUNCHED_BYTES];
+    const int64_t limit = 24 << 20;
+    int64_t limits[PLANS] = {limit, 0, -1};
+    const char *first = NULL;
+    int answered = 0, refused = 0, other = 0;
+    get_operands(SIDE);
+    const rung_gemm g = square(SIDE, 1.0f);
+    for (int i = 0; i < PLANS; i++) {
+        rung_context *context = new_context(HOPPER);
+        rung_plan *plan;
+        assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+        assert_ok(rung_context_set_workspace_limit(context, limits[i]));
+        assert_ok(rung_plan_create(&plan, context, &g));
+        if (i == 0)
+            limits[1] = rung_plan_workspace_bytes(plan) / 8;
+        rung_plan_destroy(plan);
+        gpu->launched[0] = 0;
+        assert_ok(rung_gemm_run(context, &g));
+        only_writers(gpu->launched);
+        memcpy(plans[i], gpu->launched, sizeof plans[i]);
+        rung_context_destroy(context);
+    }
+    const char *panel = strstr(plans[0], "sm90_wgmma_f16x3");
+    assert_true(panel && strstr(panel + 1, "sm90_wgmma_f16x3")); /* two panels or more */
+    for (long fails = 1;; fails++) {
+        rung_context *context = new_context(HOPPER);
+        assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+        assert_ok(rung_context_set_workspace_limit(context, limit));
+        gpu->launched[0] = 0;
+        gpu->calls = 0, gpu->fail_call = fails, gpu->fail_result = 2; /* CUDA_ERROR_OUT_OF_MEMORY */
+        const rung_status status = rung_gemm_run(context, &g);
+        const long made = gpu->calls;
+        gpu->fail_call = 0;
+        only_writers(gpu->launched);
+        int as = 0;
+        while (as < PLANS && strcmp(gpu->launched, plans[as]) != 0)
+            as++;
+        if (status == RUNG_SUCCESS && as == PLANS)
+            fail_msg("call %ld runs out of memory, and what is launched is no plan's:\n%s", fails, gpu->launched);
+        if (status == RUNG_SUCCESS && as > 0 && strncmp(rung_last_kernel(context), gpu->launched, 12) != 0)
+            first = rung_last_kernel(context);
+        answered += status == RUNG_SUCCESS, refused += status == RUNG_OUT_OF_MEMORY, other += as > 0 && as < PLANS;
+        rung_context_destroy(context);
+        if (made < fails)
+            break;
+    }
+    if (first)
+        fail_msg("the last kernel is said to be %s, and another one has run", first);
+    assert_true(answered > 10 && refused > 5 && other > 3);
+    put_operands();
+}
+
 /* ---- walks ---- */
 
 enum { WALKS = 40, STEPS = 60, CONTEXTS = 2, STREAMS = 7, SLOTS = 30, EDGE = 48, DEEPEST = 2048, HOST_EDGE = 20 };
@@ -456,8 +606,9 @@ int main(int count, char **arguments)
     if (only_seed)
         cmocka_set_test_filter("walks_*");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(history_does_not_show),
+        cmocka_unit_test(history_does_not_show), cmocka_unit_test(an_alpha_of_zero_is_planned_anew),
         cmocka_unit_test(walks_end_well),
+        cmocka_unit_test(memory_that_runs_out_scales_c_once), /* a call that fails may leave a stream open */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

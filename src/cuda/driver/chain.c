@@ -237,6 +237,7 @@ static rung_status queue_singly(rung_cuda *cuda, const rung_chain *chain)
         void *parameters[] = {(void *)(uintptr_t)l->argument};
         rung_launch_in_clusters(&config, &attribute, l->cluster);
         CU_TRY(cuda->driver, launch(&config, l->function, parameters, NULL));
+        cuda->writes++;
     }
     return RUNG_SUCCESS;
 }
@@ -259,7 +260,10 @@ rung_status rung_chain_end(rung_cuda *cuda, int queue)
     CUresult result = g->used ? cuda->driver->graph_launch(g->exec, cuda->config.stream)
                               : first_launch(cuda->driver, g, cuda->config.stream);
     g->used = ++chain->chains;
-    return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuGraphLaunch");
+    if (result != CUDA_SUCCESS)
+        return rung_driver_fail(cuda->driver, result, "cuGraphLaunch");
+    cuda->writes++;
+    return RUNG_SUCCESS;
 }
 
 void rung_chain_close(rung_cuda *cuda)

@@ -90,6 +90,8 @@ typedef struct rung_cuda {
     int recall_failed;         /* there was no memory for it: it is not asked for again */
     rung_staging *staging;     /* made by the first product on host operands */
     rung_chain *chain;         /* made by the first product of several launches in a row */
+    const rung_kernel *ran;    /* that computed the last product */
+    uint64_t writes;           /* so many launches that may have written C are queued */
     /* Where the launch of this run is kept, if it is the only one, and whose operands it reads; NULL: nowhere. */
     rung_rerun *keep;
     const rung_problem *keep_of;
@@ -138,6 +140,7 @@ typedef struct rung_grid {
     int may_crowd;           /* where they are many, blocks need the first level of cache more than even shares */
     int beside_next;         /* the next kernel's blocks have room beside this one's: they wait there */
     int repeats;             /* the argument is a rung_args, and the product has no other launch */
+    int prepares;            /* it writes workspace only */
 } rung_grid;
 
 /* From so many blocks a multiprocessor on, a share that is uneven by one block costs less than a smaller cache. */

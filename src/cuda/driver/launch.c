@@ -158,6 +158,7 @@ rung_status rung_launch_again(rung_cuda *cuda, rung_rerun *rerun, const rung_pro
     kept->config.hStream = cuda->config.stream;
     kept->config.attrs = kept->attributes;
     CU_TRY(cuda->driver, launch(&kept->config, kept->function, parameters, NULL));
+    cuda->writes++;
     return RUNG_SUCCESS;
 }
 
@@ -180,6 +181,7 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
     RUNG_TRY(rung_chain_end(cuda, 1));
     void *parameters[] = {(void *)(uintptr_t)argument};
     CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
+    cuda->writes += !grid->prepares;
     if (cuda->keep && grid->repeats)
         keep(cuda, function, &config, argument);
     return RUNG_SUCCESS;

@@ -158,20 +158,26 @@ static rung_status run_kernel(rung_cuda *cuda, const rung_choice *choice, const 
     return status;
 }
 
-/* Where memory for the chosen kernel's workspace is not to be had, the best one runs that needs an eighth of it, else
- * the best that needs none. It was asked for before anything was written, so that C is as it was. */
+/* Where there is no memory for the chosen kernel's workspace, or for its code, the best one runs that needs an eighth
+ * of the workspace, else the best that needs none; but not where a launch may have written C, which would then be
+ * scaled twice. */
 static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
 {
     const int64_t less[] = {choice->workspace_bytes / 8, -1}, limit = cuda->config.workspace_limit_bytes;
+    const uint64_t writes = cuda->writes;
     rung_status status = run_kernel(cuda, choice, problem);
     cuda->keep = NULL; /* another choice's launch is not this one's */
-    for (int i = 0; i < 2 && status == RUNG_OUT_OF_MEMORY && choice->workspace_bytes > 8; i++) {
+    for (int i = 0; i < 2 && status == RUNG_OUT_OF_MEMORY && cuda->writes == writes && choice->workspace_bytes > 8;
+         i++) {
         rung_choice again;
         cuda->config.workspace_limit_bytes = less[i];
         rung_status found = rung_decide(&rung_cuda_backend, cuda, problem, &again);
         cuda->config.workspace_limit_bytes = limit;
-        if (found == RUNG_SUCCESS)
-            status = run_kernel(cuda, &again, problem);
+        if (found != RUNG_SUCCESS)
+            continue;
+        if (cuda->ran == choice->kernel)
+            cuda->ran = again.kernel;
+        status = run_kernel(cuda, &again, problem);
     }
     return status;
 }
@@ -182,6 +188,7 @@ static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, con
     if (asks_too_much(cuda, choice)) {
         RUNG_TRY(rung_decide(&rung_cuda_backend, cuda, problem, &again));
         choice = &again;
+        cuda->ran = again.kernel;
     }
     if (!choice->cut_m)
         return run_one(cuda, choice, problem);
@@ -250,6 +257,11 @@ static rung_status run_entered(rung_cuda *cuda, const entered *before, const run
     int on_host;
     RUNG_TRY(check_stream(cuda));
     RUNG_TRY(rung_operands_where(cuda, problem, &on_host));
+    if (on_host && rung_is_capturing(cuda))
+        return rung_fail(RUNG_UNSUPPORTED,
+                         "the stream (%p) records a graph, and operands are in host memory, which Rung copies by "
+                         "itself: give operands in device memory",
+                         cuda->config.stream);
     if (on_host)
         return run_staged(cuda, choice, problem);
     if (before->foreign)
@@ -264,10 +276,16 @@ static rung_status cuda_run(void *state, const rung_choice *choice, const rung_p
 {
     rung_cuda *cuda = state;
     entered before;
+    cuda->ran = choice->kernel;
     RUNG_TRY(enter(cuda, &before));
     rung_status status = run_entered(cuda, &before, choice, problem, rerun);
     leave(cuda, &before);
     return status;
+}
+
+static const rung_kernel *cuda_ran(const void *state)
+{
+    return ((const rung_cuda *)state)->ran;
 }
 
 static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *result)
@@ -317,6 +335,7 @@ const rung_backend rung_cuda_backend = {
     .estimate = cuda_estimate,
     .floors_us = cuda_floors_us,
     .run = cuda_run,
+    .ran = cuda_ran,
     .ssum = cuda_ssum,
     .synchronize = cuda_synchronize,
     .guard_counts = cuda_guard_counts,

@@ -34,7 +34,8 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
     rung_grid grid = {.x = only_if ? (unsigned)rung_min64(args.shares, FEW * cuda->machine->sms) : args.shares,
                       .threads = RUNG_ROW_COPY_THREADS,
                       .overlaps = 1,
-                      .argument_bytes = sizeof args};
+                      .argument_bytes = sizeof args,
+                      .prepares = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

@@ -13,7 +13,8 @@ rung_status rung_turn_run(rung_cuda *cuda, const rung_turn_args *turn, int64_t b
                           .y = (unsigned)rung_min64(rung_ceil_div(args.k, RUNG_TURN_TILE), MOST),
                           .z = (unsigned)rung_min64(batch - z, MOST),
                           .threads = RUNG_TURN_THREADS,
-                          .overlaps = 1};
+                          .overlaps = 1,
+                          .prepares = 1};
         RUNG_TRY(rung_launch(cuda, &function, &grid, &args));
         args.from += MOST * args.stride_from;
         args.to += MOST * args.stride_to;

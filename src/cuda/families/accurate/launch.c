@@ -113,7 +113,8 @@ static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, cons
     rung_grid grid = {.x = (unsigned)blocks,
                       .threads = F16X3_THREADS,
                       .cluster = across ? (unsigned)s->cluster : 1,
-                      .argument_bytes = (unsigned)argument_bytes};
+                      .argument_bytes = (unsigned)argument_bytes,
+                      .prepares = 1};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &function));
     return rung_launch(cuda, &function, &grid, s);
 }

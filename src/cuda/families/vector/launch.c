@@ -217,7 +217,8 @@ static rung_status gather(rung_cuda *cuda, const rung_kernel *kernel, const rung
     rung_grid grid = {.x = (unsigned)rung_ceil_div(g.k * g.count, VECTOR_GATHER_THREADS),
                       .threads = VECTOR_GATHER_THREADS,
                       .overlaps = 1,
-                      .argument_bytes = sizeof g};
+                      .argument_bytes = sizeof g,
+                      .prepares = 1};
     args->b = to;
     args->ldb = 1;
     args->stride_b = g.count > 1 ? p->k : 0;
