@@ -103,8 +103,8 @@ RUNG_API rung_status rung_context_synchronize(rung_context *context);
  *
  * C = alpha*op(A)*op(B) + beta*C. op(A) is m x k, op(B) k x n, C m x n. With beta = 0 C is not read, with alpha = 0
  * or k = 0 neither A nor B is. On a GPU context with device pointers the call returns once the work is queued.
- * C must lie apart from A and B where these are read, element by element (parts of one larger matrix may lie between
- * each other); a call with an overlap is refused. */
+ * C must lie apart from A, B and a bias where these are read, element by element (parts of one larger matrix may lie
+ * between each other); a call with an overlap is refused. */
 RUNG_API rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a,
                                 rung_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                                 int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);

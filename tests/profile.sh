@@ -71,7 +71,7 @@ failed() { # KERNEL SIZE
     RUNG_LIBCUDA=$lost "$rung" profile --launch "$1" "$2" 2>"$made/said"
     [ $? = 1 ] || { echo "FAILED: $1 failed, and the exit code does not say so"; bad=1; }
     for kernel in $(echo "$1" | tr , ' '); do
-        grep -q "$kernel: device error: stream_synchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS" "$made/said" || { echo "FAILED: $kernel failed, and this was said:"; cat "$made/said"; bad=1; }
+        grep -q "$kernel: device error: cuStreamSynchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS" "$made/said" || { echo "FAILED: $kernel failed, and this was said:"; cat "$made/said"; bad=1; }
     done
 }
 failed r02_shared 4096

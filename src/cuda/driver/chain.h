@@ -8,7 +8,8 @@
 enum { RUNG_CHAIN_ARGUMENT_BYTES = 1664 }; /* the largest argument that can be held back */
 
 /* From here on launches that tell the size of their argument (rung_grid) are held back, until the end queues them in
- * order. Nothing is held back while the stream is recording a graph of its own, or without memory. */
+ * order, or, without memory for that, not at all. A caller whose stream records a graph does not begin: the launches
+ * are nodes of that graph. */
 void rung_chain_begin(rung_cuda *cuda);
 /* Queues what is held back or, with queue = 0, forgets it. */
 rung_status rung_chain_end(rung_cuda *cuda, int queue);

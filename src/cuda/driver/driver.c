@@ -67,14 +67,31 @@ rung_status rung_driver_open(const rung_driver **driver)
     return RUNG_SUCCESS;
 }
 
+/* Returns the driver's name of a call that is written as launch(...) or as cuLaunchKernelEx. */
+static const char *name_of_call(const char *call)
+{
+    static const struct {
+        const char *name, *symbol;
+    } calls[] = {
+#define X(name, symbol, signature) {#name, symbol},
+        RUNG_DRIVER_CALLS(X)
+#undef X
+    };
+    const size_t length = strcspn(call, "(");
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (strlen(calls[i].name) == length && strncmp(calls[i].name, call, length) == 0)
+            return calls[i].symbol;
+    return call;
+}
+
 rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call)
 {
-    const char *name = "unknown error", *text = "";
+    const char *name = "unknown error", *text = "", *called = name_of_call(call);
     driver->error_name(result, &name);
     driver->error_string(result, &text);
-    int length = (int)strcspn(call, "(");
+    const int length = (int)strcspn(called, "_("); /* without a version */
     rung_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? RUNG_OUT_OF_MEMORY : RUNG_DEVICE_ERROR;
-    return rung_fail(status, "%.*s failed: %s (%s)", length, call, name, text);
+    return rung_fail(status, "%.*s failed: %s (%s)", length, called, name, text);
 }
 
 rung_thread_mode rung_driver_relax(const rung_driver *driver)

@@ -106,8 +106,8 @@ typedef struct rung_driver {
 /* Opens libcuda once for the process and initialises it; any thread. RUNG_LIBCUDA names another file (tests). */
 rung_status rung_driver_open(const rung_driver **driver);
 
-/* Makes a status of a driver's error, with a sentence such as "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
- */
+/* Makes a status of a driver's error, with a sentence such as "cuMemAlloc failed:
+ * CUDA_ERROR_OUT_OF_MEMORY (out of memory)". */
 rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call);
 
 /* Puts the thread into relaxed mode, for work that has to do with no graph; what it returns puts the thread back.
@@ -146,7 +146,7 @@ static inline CUlaunchConfig rung_launch_config(CUstream stream, const unsigned 
                             .hStream = stream};
 }
 
-/* CU_TRY(d, launch(...)) calls d->launch and forwards a failure with the call's name. */
+/* CU_TRY(d, launch(...)) calls d->launch and forwards a failure with the driver's name of the call. */
 #define CU_TRY(driver, call)                                                                                           \
     do {                                                                                                               \
         CUresult result_ = (driver)->call;                                                                             \
