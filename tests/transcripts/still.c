@@ -1,14 +1,15 @@
 /* A still machine. Preloaded before the command, it answers what differs from run to run and from machine to machine:
  * time goes by as products and sums are computed, at a rate that each kernel has, a little more or less at each call
  * and now and then by half as much again; the system takes the core away at every 29th look; files of /proc and /sys,
- * and libraries of GPUs and of other BLAS, are those in STILL_ROOT. librung itself keeps the real clock, by which its
- * threads wait. */
+ * libraries of GPUs and of other BLAS, and tools in their usual places, are those in STILL_ROOT. librung itself keeps
+ * the real clock, by which its threads wait. */
 #define _GNU_SOURCE
 #include "core/plain.h"
 #include "rung_multi.h"
 #include "rung_tools.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,15 @@ FILE *fopen(const char *path, const char *mode)
 int access(const char *path, int mode)
 {
     return REAL(access)(!asleep && strncmp(path, "/usr/local/", 11) == 0 ? "/nowhere" : path, mode);
+}
+
+/* Toolkits and tools that are looked for in their usual places are those in STILL_ROOT. */
+int glob(const char *pattern, int flags, int (*failed)(const char *path, int error), glob_t *found)
+{
+    const char *root = getenv("STILL_ROOT");
+    char to[4096];
+    snprintf(to, sizeof to, "%s%s", asleep || !root ? "" : root, pattern);
+    return REAL(glob)(to, flags, failed, found);
 }
 
 /* Libraries that the loader would look for by name are those in STILL_ROOT; what packages and vendors have installed is
