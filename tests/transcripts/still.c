@@ -203,6 +203,20 @@ rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *r
     return status;
 }
 
+/* With STILL_CHIP the GPU is another one, whose memory and L2 have other sizes in thousands than in units of 1024. */
+const rung_tools_machine *rung_tools_describe(const rung_tools *tools)
+{
+    static rung_tools_machine chip;
+    const rung_tools_machine *is = REAL(rung_tools_describe)(tools);
+    if (asleep || !getenv("STILL_CHIP"))
+        return is;
+    chip = *is;
+    snprintf(chip.name, sizeof chip.name, "a chip of 2020");
+    chip.arch = 80, chip.sms = 108, chip.clock_ghz = 1.41, chip.driver_version = 12080;
+    chip.memory_bytes = 85031714816, chip.l2_bytes = 40 << 20;
+    return &chip;
+}
+
 rung_status rung_tools_reduce(rung_tools *tools, const char *kernel, int64_t n, const float *x, float *result)
 {
     rung_status status = REAL(rung_tools_reduce)(tools, kernel, n, x, result);
