@@ -175,6 +175,13 @@ int lab_multi_repeats(int asked)
     return asked < 1 ? 1 : asked > LAB_MULTI_REPEATS ? LAB_MULTI_REPEATS : asked;
 }
 
+/* Makes all of C NaN, so that what a product does not write shows: what the way before has left there may be right. */
+static void spoil_c(const lab_whole *w)
+{
+    if (w->c)
+        memset(w->c, 0xff, (size_t)(w->shape.m * w->shape.n) * 4);
+}
+
 static rung_status scatter(lab_distributed *d, const lab_whole *w)
 {
     const float *from[3] = {w->a, w->b, w->c};
@@ -191,6 +198,7 @@ rung_status lab_multi_distributed(rung_multi *multi, const lab_whole *w, int row
     rung_status status;
     memset(row, 0, sizeof *row);
     repeats = lab_multi_repeats(repeats);
+    spoil_c(w);
     LAB_TRY_OUT(lab_distributed_open(&d, rows, cols, block));
     LAB_TRY_OUT(scatter(&d, w));
     LAB_TRY_OUT(lab_distributed_multiply(&d));
@@ -227,7 +235,7 @@ rung_status lab_multi_host(rung_multi *multi, const lab_whole *w, int repeats, i
     double us[LAB_MULTI_REPEATS];
     memset(row, 0, sizeof *row);
     repeats = lab_multi_repeats(repeats);
-    memset(w->c, 0xff, (size_t)(w->shape.m * w->shape.n) * 4); /* NaN: what is not written shows */
+    spoil_c(w);
     LAB_TRY(run_host(multi, w));
     for (int i = 0; i < repeats; i++) {
         double start_s = lab_now_s();

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 600 };
+enum { PATH_BYTES = 600, FILE_BYTES = PATH_BYTES + 100 }; /* of a folder of the user's, and of a file in it */
 
 static rung_status user_folder(const char *named, const char *under_home, const char *tail, char path[PATH_BYTES])
 {
@@ -180,7 +180,7 @@ rung_status lab_learner_begin(const lab_exercise *exercise, char *path, size_t b
 
 rung_status lab_learner_reset(const lab_exercise *exercise, char *path, size_t bytes)
 {
-    char old[PATH_BYTES + 8];
+    char old[FILE_BYTES + 8];
     int copied;
     const lab_progress none = {0};
     LAB_TRY(lab_learner_file(exercise, path, bytes));

@@ -357,6 +357,39 @@ export CI=true
 look "which CI does not let pass" 1 "^FAILED: " test
 says "^FAILED: Report was left out, and libjansson-dev is a package of the list"
 unset CI
+# Sources are brought into form, or it is told which are not: a stand-in for clang-format has spaces at the end of a line for its fault, and
+# ends as clang-format does, which a warning alone does not fail.
+printf '#!/bin/sh\nprintf "%%s\\n" neat.c crooked.c\n' >"$work/bin/git"
+cat >"$work/bin/clang-format" <<'TOOL'
+#!/bin/sh
+ends=0 error=0 dry=0 writes=0
+for word in "$@"; do
+    case $word in
+    -Werror) error=1 ;;
+    --dry-run) dry=1 ;;
+    -i) writes=1 ;;
+    *)
+        grep -q ' $' "$word" || continue
+        [ $dry = 0 ] || { echo "$word:1: code should be clang-formatted" >&2; ends=$((ends | error)); }
+        [ $writes = 0 ] || [ $dry = 1 ] || sed -i 's/ *$//' "$word"
+        ;;
+    esac
+done
+exit $ends
+TOOL
+chmod +x "$work/bin/git" "$work/bin/clang-format"
+ln -s "$(PATH=$real_path command -v xargs)" "$work/bin/xargs"
+printf 'int x;\n' >"$work/tree/neat.c"
+printf 'int x;  \n' >"$work/tree/crooked.c"
+look "a source that is not in form" 123 "^crooked.c:1: code should be clang-formatted$" format --check
+grep -q ' $' "$work/tree/crooked.c" || { echo "FAIL: --check writes"; failed=1; }
+for how in '' --check; do # the first brings them into form
+    # shellcheck disable=SC2086
+    (cd "$work/tree" && PATH=$work/bin ./dev format $how) >"$work/out" 2>&1 </dev/null && [ ! -s "$work/out" ] ||
+        { echo "FAIL: ./dev format $how: exit $?; it said:"; cat "$work/out"; failed=1; }
+done
+rm "$work/bin/clang-format"
+look "no clang-format" 1 "^clang-format is not installed: apt-get install clang-format$" format --check
 # Each package of the list is one that Debian 12 has, where this is one and its lists are there.
 if grep -qs '^VERSION_ID="12"' /etc/os-release && command -v apt-cache >/dev/null && apt-cache show cmake >/dev/null 2>&1; then
     # shellcheck disable=SC2086

@@ -52,6 +52,28 @@ echo "/* mine */" >>"$work/files/e01_one_each.cu"
 expect 1 'cannot keep [^ ]*/e01_one_each\.cu as [^ ]*/e01_one_each\.cu\.old: ' reset 01
 grep -q mine "$work/files/e01_one_each.cu" || { echo "a reset that failed lost the learner's file"; bad=1; }
 rmdir "$work/files/e01_one_each.cu.old"
+# As long as a path of the user's may be it is whole, in what is written and in what is told; one byte more is refused.
+folder_of() { # BYTES: prints a folder's name of that length
+    at=$work/far
+    while [ $((${#at} + 202)) -lt "$1" ]; do at=$at/$(printf %0100d 0); done
+    while [ $((${#at} + 102)) -lt "$1" ]; do at=$at/$(printf %050d 0); done
+    printf "%s/%0$(($1 - ${#at} - 1))d" "$at" 0
+}
+too_long='no folder of the user.s: HOME is not set, or its path is too long'
+kept=$RUNG_LEARN_DIR data=$XDG_DATA_HOME
+RUNG_LEARN_DIR=$(folder_of 598)
+expect 0 "File: *$RUNG_LEARN_DIR/e02_one_too_many\.cu" 02
+echo "/* mine */" >>"$RUNG_LEARN_DIR/e02_one_too_many.cu"
+expect 0 "$RUNG_LEARN_DIR/e02_one_too_many\.cu is the starting file again; what was there is $RUNG_LEARN_DIR/e02_one_too_many\.cu\.old" reset 02
+grep -q mine "$RUNG_LEARN_DIR/e02_one_too_many.cu.old" || { echo "reset lost the file below a long path"; bad=1; }
+RUNG_LEARN_DIR=$(folder_of 599)
+expect 1 "$too_long" 02
+RUNG_LEARN_DIR=$kept XDG_DATA_HOME=$(folder_of 583)
+expect 0 . hint 02
+[ -s "$XDG_DATA_HOME/rung/learn.json" ] || { echo "nothing is kept below a long path"; bad=1; }
+XDG_DATA_HOME=$(folder_of 584)
+expect 1 "$too_long" hint 02
+XDG_DATA_HOME=$data
 # What no disk takes leaves nothing behind: a piece of an exercise would count as the learner's own from then on.
 no_room() { # WORDS FOLDER ARGUMENTS...
     words=$1 folder=$2

@@ -68,6 +68,43 @@ static rung_context *new_context(int device)
     return context;
 }
 
+/* ---- a plan is its GPU's ---- */
+
+static const rung_kernel *planned(rung_context *context, int64_t n, rung_math math)
+{
+    static float memory[4]; /* nothing is run */
+    rung_plan *plan;
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = n;
+    g.a = g.b = memory, g.c = memory + 2;
+    assert_ok(rung_context_set_math(context, math));
+    assert_ok(rung_plan_create(&plan, context, &g));
+    const rung_kernel *kernel = rung_kernel_find(rung_plan_kernel(plan));
+    assert_null(rung_kernel_unusable(context, kernel));
+    rung_plan_destroy(plan);
+    return kernel;
+}
+
+/* One thread plans a shape for a GPU, and then the same shape for a GPU of another chip. */
+static void plans_are_of_their_gpu(void **state)
+{
+    (void)state;
+    rung_context *of[] = {new_context(AMPERE), new_context(HOPPER)};
+    assert_ok(rung_context_set_pointers(of[AMPERE], RUNG_POINTERS_DEVICE));
+    for (int64_t n = 2048; n < 2056; n++)
+        for (int math = RUNG_STRICT; math <= RUNG_FAST; math++) {
+            const int first = n % 2 ? AMPERE : HOPPER;
+            const rung_kernel *kernels[2];
+            kernels[first] = planned(of[first], n, (rung_math)math);
+            kernels[!first] = planned(of[!first], n, (rung_math)math);
+            assert_int_equal(kernels[AMPERE]->arch, 80);
+            assert_int_equal(kernels[HOPPER]->arch, 90);
+        }
+    rung_context_destroy(of[AMPERE]);
+    rung_context_destroy(of[HOPPER]);
+}
+
 /* ---- a context's history does not show in what it launches ---- */
 
 enum { OF_A_KERNEL = 24, RUNS_OF_A_CALL = 3, MOST_FLOATS = 2200 * 2200, KERNELS = 256, FIELDS = 13 };
@@ -606,7 +643,9 @@ int main(int count, char **arguments)
     if (only_seed)
         cmocka_set_test_filter("walks_*");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(history_does_not_show), cmocka_unit_test(an_alpha_of_zero_is_planned_anew),
+        cmocka_unit_test(plans_are_of_their_gpu),
+        cmocka_unit_test(history_does_not_show),
+        cmocka_unit_test(an_alpha_of_zero_is_planned_anew),
         cmocka_unit_test(walks_end_well),
         cmocka_unit_test(memory_that_runs_out_scales_c_once), /* a call that fails may leave a stream open */
     };

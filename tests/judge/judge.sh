@@ -295,6 +295,13 @@ for value in 0 -0 1 -1 nan -nan inf -inf 1e-40; do
     done
     refused gap=$value 'rank [0-3] wrote behind its rows in column [0-9]* of its part' fuzz --device cpu --via ranks --calls 40 --size 20
 done
+# What ranks do not write of C is seen, also where another way, or other ranks, have left the right results there.
+for ways in distributed,host host,distributed; do
+    refused host_leaves 'FAIL 24x20x30, host, 2 ranks' bench --gpus cpu1,2 --operands $ways --repeats 1 24x20x30
+    ! grep -q 'FAIL .*distributed' "$work" || complain "bench --operands $ways: distributed operands fail, too"
+    refused ranks_leave 'FAIL 24x20x30, distributed, 2 ranks' bench --gpus cpu1,2 --operands $ways --repeats 1 24x20x30
+    ! grep -q 'FAIL .*host' "$work" || complain "bench --operands $ways: operands in host memory fail, too"
+done
 # What is wrong with operands in host memory alone is seen by the way that has them there, and by no other one.
 if [ -e "$lens" ]; then
     export RUNG_LIBCUDA="$lens"

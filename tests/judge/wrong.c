@@ -338,7 +338,8 @@ static float *beside(rung_multi *multi, const char *side, int64_t m, int64_t n, 
     return NULL;
 }
 
-/* RUNG_WRONG=SIDE=VALUE: that value is written beside C. */
+/* RUNG_WRONG=SIDE=VALUE: that value is written beside C; ranks_leave: the last of rank 0's first column is not written.
+ */
 rung_status rung_psgemm(rung_multi *multi, rung_transpose trans_a, rung_transpose trans_b, int64_t m, int64_t n,
                         int64_t k, float alpha, const float *const *a, int64_t ia, int64_t ja,
                         const rung_matrix *desc_a, const float *const *b, int64_t ib, int64_t jb,
@@ -349,13 +350,33 @@ rung_status rung_psgemm(rung_multi *multi, rung_transpose trans_a, rung_transpos
     const char *how = getenv("RUNG_WRONG"), *value = how ? strchr(how, '=') : NULL;
     char side[16] = "";
     *(void **)&real = dlsym(RTLD_NEXT, "rung_psgemm");
+    float *last = how && !strcmp(how, "ranks_leave") ? c[0] + rung_matrix_rows(desc_c, 0) - 1 : NULL;
+    const float old = last ? *last : 0.0f;
     rung_status status =
         real(multi, trans_a, trans_b, m, n, k, alpha, a, ia, ja, desc_a, b, ib, jb, desc_b, beta, c, ic, jc, desc_c);
+    if (last)
+        *last = old;
     if (!value)
         return status;
     snprintf(side, sizeof side, "%.*s", (int)(value - how), how);
     float *at = beside(multi, side, m, n, c, ic, jc, desc_c);
     if (at)
         *at = strtof(value + 1, NULL);
+    return status;
+}
+
+/* RUNG_WRONG=host_leaves: with operands in host memory the last element is not written. */
+rung_status rung_multi_sgemm(rung_multi *multi, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
+                             int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
+                             int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    __typeof__(rung_multi_sgemm) *real;
+    const char *how = getenv("RUNG_WRONG");
+    *(void **)&real = dlsym(RTLD_NEXT, "rung_multi_sgemm");
+    float *last = how && !strcmp(how, "host_leaves") ? element(c, ldc, layout == RUNG_ROW_MAJOR, m - 1, n - 1) : NULL;
+    const float old = last ? *last : 0.0f;
+    rung_status status = real(multi, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (last)
+        *last = old;
     return status;
 }

@@ -244,7 +244,15 @@ CALL(int, ncclGetVersion, int *version)
 
 CALL(const char *, ncclGetErrorString, int result)
 {
-    return result == REMOTE_ERROR ? "remote process exited or there was a network error" : "internal error";
+    static const char *const words[] = {"no error",
+                                        "unhandled cuda error",
+                                        "unhandled system error",
+                                        "internal error",
+                                        "invalid argument",
+                                        "invalid usage",
+                                        "remote process exited or there was a network error",
+                                        "NCCL operation in progress"};
+    return result >= 0 && result < (int)(sizeof words / sizeof *words) ? words[result] : "unknown result code";
 }
 
 CALL(int, ncclGetUniqueId, id *out)
@@ -322,7 +330,7 @@ CALL(int, ncclCommGetAsyncError, comm *c, int *result)
     snprintf(own, sizeof own, "async %d", split ? atoi(split + 1) + 1 : 0);
     *result = c->state == SUCCESS && c->moved == 2 && fails(own) ? INTERNAL : c->state;
     c->moved = c->state == SUCCESS && c->moved ? 2 : c->moved;
-    return fails("ncclCommGetAsyncError") ? INTERNAL : SUCCESS;
+    return fails("ncclCommGetAsyncError") ? BAD_USAGE : SUCCESS;
 }
 
 /* Its memory stays, so that a later use is seen. */

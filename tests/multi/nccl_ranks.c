@@ -374,7 +374,8 @@ static int failing(void)
     rung_multi *multi;
     setenv("FAKE_NCCL_FAILS", "ncclGetUniqueId", 1); /* rank 0 asks for it */
     double start = now_s();
-    return open_rank(&multi, 20.0) == RUNG_DEVICE_ERROR && says("ncclGetUniqueId failed") && now_s() - start < 10.0;
+    return open_rank(&multi, 20.0) == RUNG_DEVICE_ERROR && says("ncclGetUniqueId failed: unhandled system error") &&
+           now_s() - start < 10.0;
 }
 
 /* Each of NCCL's calls fails once on rank 1, at once or later: it says which one, and all others hear of it in time. */
@@ -387,7 +388,7 @@ static int refused(void)
                 {"later ncclCommInitRankConfig", "starting NCCL failed: internal error", 1, 0},
                 {"ncclCommSplit", "ncclCommSplit failed: internal error", 0, 0},
                 {"later ncclCommSplit", "ncclCommSplit failed: internal error", 0, 0},
-                {"ncclCommGetAsyncError", "ncclCommGetAsyncError failed: internal error", 0, 0},
+                {"ncclCommGetAsyncError", "ncclCommGetAsyncError failed: invalid usage", 0, 0},
                 {"async 1", "communication by NCCL failed: internal error", 0, 0},
                 {"async 2", "communication by NCCL failed: internal error", 0, 0},
                 {"ncclSend", "NCCL's messages between ranks failed: internal error", 0, 1},

@@ -157,6 +157,8 @@ static void each_value_is_compared(void **state)
     give_all();
     const int count = ranks[0].record.count;
     assert_int_equal(count, 1 + 3 * 8 + 1);
+    for (int j = 0; j < 3 * 8; j++) /* each stands where its name does */
+        assert_int_equal(ranks[0].record.values[1 + j], 10 * (j / 8 + 1) + j % 8 + 1);
     for (int which = 0; which < RANKS; which++)
         for (int j = 0; j < count; j++)
             for (int change = 0; change < 5; change++) {

@@ -344,6 +344,10 @@ static void bad_input(void **state)
     broken(row_source, 9, "descriptor of A: row_source is 9: it must be a row of the grid");
     broken(col_source, 9, "descriptor of A: col_source is 9: it must be a column of the grid");
     broken(ld, INT64_MAX / 4, "descriptor of A: rank 0's part spans more than 2^63 bytes");
+    /* The elements of its columns have a number yet, and their bytes have none; the first such, too. */
+    const int64_t cols = rung_matrix_cols(d, 0);
+    broken(ld, INT64_MAX / cols, "descriptor of A: rank 0's part spans more than 2^63 bytes");
+    broken(ld, INT64_MAX / (4 * cols) + 1, "descriptor of A: rank 0's part spans more than 2^63 bytes");
     broken(ld, 0, "ld is 0");
     t.ja = 0;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "(1, 0), counted from 1");

@@ -1184,10 +1184,60 @@ static void a_library_that_is_not_there_is_told(void **state)
     }
 }
 
-/* Calls where RUNG_CUBLAS names no library; what the call returns then is no success. */
+/* Copies a library and gives a function of it another name; returns whether it had one of that name. */
+static int copy_without(const char *library, const char *name, int to)
+{
+    int found = 0;
+    FILE *from = fopen(library, "rb");
+    assert_non_null(from);
+    static char bytes[4 << 20];
+    const size_t length = fread(bytes, 1, sizeof bytes, from), letters = strlen(name) + 1;
+    assert_true(length < sizeof bytes);
+    fclose(from);
+    for (size_t i = 1; i + letters <= length; i++)
+        if (bytes[i - 1] == '\0' && memcmp(bytes + i, name, letters) == 0) {
+            bytes[i] = '-';
+            found = 1;
+        }
+    assert_int_equal(write(to, bytes, length), (ssize_t)length);
+    return found;
+}
+
+/* A library that lacks one of the functions that a call is read by is as one that is not there. */
+static void a_function_that_is_not_there_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *which, *wanted;
+    } lacking[] = {
+        {"cublasGetStream_v2", "without", "cuBLAS: the real cuBLAS is not to be found\n"},
+        {"cublasGetPointerMode_v2", "without", "cuBLAS: the real cuBLAS is not to be found\n"},
+        {"cublasGetMathMode", "without", "cuBLAS: the real cuBLAS is not to be found\n"},
+        {"cublasLtMatmulDescGetAttribute", "without lt", "cuBLAS: the real cublasLt is not to be found\n"},
+        {"cublasLtMatrixLayoutGetAttribute", "without lt", "cuBLAS: the real cublasLt is not to be found\n"}};
+    for (size_t i = 0; i < sizeof lacking / sizeof lacking[0]; i++) {
+        char path[] = "/tmp/rung-report-XXXXXX", library[] = "/tmp/rung-library-XXXXXX", text[4096] = "";
+        const int file = mkstemp(path), copy = mkstemp(library);
+        assert_true(file >= 0 && copy >= 0);
+        assert_true(copy_without(real, lacking[i].name, copy));
+        close(copy);
+        setenv("RUNG_CUBLAS_LACKING", library, 1);
+        const int code = in_process(lacking[i].which, "RUNG_REPORT", path);
+        unsetenv("RUNG_CUBLAS_LACKING");
+        const ssize_t length = read(file, text, sizeof text - 1);
+        close(file);
+        unlink(path);
+        unlink(library);
+        if (code != 0 || length <= 0 || !strstr(text, lacking[i].wanted))
+            fail_msg("without %s the call ended with %d and was reported as: %s", lacking[i].name, code, text);
+    }
+}
+
+/* Calls where RUNG_CUBLAS names no library, or one that lacks a function; what the call returns then is no success. */
 static int call_without(int of_lt)
 {
-    setenv("RUNG_CUBLAS", "/nowhere/libcublas.so", 1);
+    const char *lacking = getenv("RUNG_CUBLAS_LACKING");
+    setenv("RUNG_CUBLAS", lacking ? lacking : "/nowhere/libcublas.so", 1);
     set_lt();
     return of_lt ? lt(c) == 0 : plain() == 0;
 }
@@ -1245,6 +1295,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(calls_within_calls_are_handed_on, reset),
         cmocka_unit_test_setup(every_reason_is_told, reset),
         cmocka_unit_test_setup(a_library_that_is_not_there_is_told, reset),
+        cmocka_unit_test_setup(a_function_that_is_not_there_is_told, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -362,37 +362,72 @@ static void contexts_end_with_their_thread(void **state)
     }
 }
 
+/* Where a field of the header is and how many bytes it has, beside where XLA has it and with how many. */
+#define FIELD(type, field, at, bytes)                                                                                  \
+    {                                                                                                                  \
+        offsetof(type, field), at, sizeof((type *)0)->field, bytes                                                     \
+    }
+
 /* The header is our own: these are the places, as numbers, where XLA's c_api.h of 0.2 has its fields on 64-bit
- * machines. */
+ * machines, every field of the header's, and the values that it gives to what is counted. */
 static void fields_lie_where_xla_has_them(void **state)
 {
     (void)state;
-    const size_t places[][2] = {{offsetof(xla_api, version), 16},
-                                {offsetof(xla_api, internal), 40},
-                                {offsetof(xla_api, error_create), 48},
-                                {offsetof(xla_api, handler_register), 72},
-                                {offsetof(xla_api, stream_get), 80},
-                                {offsetof(xla_api, device_get), 184},
-                                {offsetof(xla_call, api), 16},
-                                {offsetof(xla_call, execution), 24},
-                                {offsetof(xla_call, stage), 32},
-                                {offsetof(xla_call, arguments), 40},
-                                {offsetof(xla_call, results), 80},
-                                {offsetof(xla_call, attributes), 120},
-                                {offsetof(xla_buffer, type), 16},
-                                {offsetof(xla_buffer, data), 24},
-                                {offsetof(xla_buffer, rank), 32},
-                                {offsetof(xla_buffer, sizes), 40},
-                                {offsetof(xla_list, count), 16},
-                                {offsetof(xla_list, items), 32},
-                                {offsetof(xla_attributes, names), 32},
-                                {offsetof(xla_attributes, items), 40},
-                                {offsetof(xla_error_create, message), 16},
-                                {offsetof(xla_error_create, code), 24},
-                                {offsetof(xla_stream_get, stream), 24},
-                                {offsetof(xla_device_get, device), 24}};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    const size_t places[][4] = {FIELD(xla_extension, bytes, 0, 8),
+                                FIELD(xla_extension, kind, 8, 4),
+                                FIELD(xla_extension, next, 16, 8),
+                                FIELD(xla_head, bytes, 0, 8),
+                                FIELD(xla_head, extension, 8, 8),
+                                FIELD(xla_version, major, 16, 4),
+                                FIELD(xla_version, minor, 20, 4),
+                                FIELD(xla_metadata, bytes, 0, 8),
+                                FIELD(xla_metadata, version, 8, 24),
+                                FIELD(xla_metadata, traits, 32, 4),
+                                FIELD(xla_metadata_extension, metadata, 24, 8),
+                                FIELD(xla_api, version, 16, 24),
+                                FIELD(xla_api, internal, 40, 8),
+                                FIELD(xla_api, error_create, 48, 8),
+                                FIELD(xla_api, error_message, 56, 8),
+                                FIELD(xla_api, error_destroy, 64, 8),
+                                FIELD(xla_api, handler_register, 72, 8),
+                                FIELD(xla_api, stream_get, 80, 8),
+                                FIELD(xla_api, others, 88, 96),
+                                FIELD(xla_api, device_get, 184, 8),
+                                FIELD(xla_call, api, 16, 8),
+                                FIELD(xla_call, execution, 24, 8),
+                                FIELD(xla_call, stage, 32, 4),
+                                FIELD(xla_call, arguments, 40, 40),
+                                FIELD(xla_call, results, 80, 40),
+                                FIELD(xla_call, attributes, 120, 48),
+                                FIELD(xla_buffer, type, 16, 4),
+                                FIELD(xla_buffer, data, 24, 8),
+                                FIELD(xla_buffer, rank, 32, 8),
+                                FIELD(xla_buffer, sizes, 40, 8),
+                                FIELD(xla_text, at, 0, 8),
+                                FIELD(xla_text, length, 8, 8),
+                                FIELD(xla_scalar, type, 0, 4),
+                                FIELD(xla_scalar, value, 8, 8),
+                                FIELD(xla_list, count, 16, 8),
+                                FIELD(xla_list, kinds, 24, 8),
+                                FIELD(xla_list, items, 32, 8),
+                                FIELD(xla_attributes, count, 16, 8),
+                                FIELD(xla_attributes, kinds, 24, 8),
+                                FIELD(xla_attributes, names, 32, 8),
+                                FIELD(xla_attributes, items, 40, 8),
+                                FIELD(xla_error_create, message, 16, 8),
+                                FIELD(xla_error_create, code, 24, 4),
+                                FIELD(xla_stream_get, execution, 16, 8),
+                                FIELD(xla_stream_get, stream, 24, 8),
+                                FIELD(xla_device_get, execution, 16, 8),
+                                FIELD(xla_device_get, device, 24, 4)};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         assert_int_equal(places[i][0], places[i][1]);
+        assert_int_equal(places[i][2], places[i][3]);
+    }
+    const int values[][2] = {{XLA_METADATA, 1}, {XLA_BUFFER, 1}, {XLA_SCALAR, 3},           {XLA_EXECUTE, 3},
+                             {XLA_S64, 5},      {XLA_F32, 11},   {XLA_INVALID_ARGUMENT, 3}, {XLA_INTERNAL, 13}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        assert_int_equal(values[i][0], values[i][1]);
 }
 
 int main(void)

@@ -1,14 +1,15 @@
 /* A still machine. Preloaded before the command, it answers what differs from run to run and from machine to machine:
  * time goes by as products and sums are computed, at a rate that each kernel has, a little more or less at each call
  * and now and then by half as much again; the system takes the core away at every 29th look; files of /proc and /sys,
- * and libraries of GPUs and of other BLAS, are those in STILL_ROOT. librung itself keeps the real clock, by which its
- * threads wait. */
+ * libraries of GPUs and of other BLAS, and tools in their usual places, are those in STILL_ROOT. librung itself keeps
+ * the real clock, by which its threads wait. */
 #define _GNU_SOURCE
 #include "core/plain.h"
 #include "rung_multi.h"
 #include "rung_tools.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,15 @@ int access(const char *path, int mode)
     return REAL(access)(!asleep && strncmp(path, "/usr/local/", 11) == 0 ? "/nowhere" : path, mode);
 }
 
+/* Toolkits and tools that are looked for in their usual places are those in STILL_ROOT. */
+int glob(const char *pattern, int flags, int (*failed)(const char *path, int error), glob_t *found)
+{
+    const char *root = getenv("STILL_ROOT");
+    char to[4096];
+    snprintf(to, sizeof to, "%s%s", asleep || !root ? "" : root, pattern);
+    return REAL(glob)(to, flags, failed, found);
+}
+
 /* Libraries that the loader would look for by name are those in STILL_ROOT; what packages and vendors have installed is
  * not there. */
 void *dlopen(const char *file, int flags)
@@ -191,6 +201,20 @@ rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *r
     rung_status status = REAL(rung_ssum)(context, n, x, result);
     still_work(0.3 + 4.0 * (double)n / 8000.0);
     return status;
+}
+
+/* With STILL_CHIP the GPU is another one, whose memory and L2 have other sizes in thousands than in units of 1024. */
+const rung_tools_machine *rung_tools_describe(const rung_tools *tools)
+{
+    static rung_tools_machine chip;
+    const rung_tools_machine *is = REAL(rung_tools_describe)(tools);
+    if (asleep || !getenv("STILL_CHIP"))
+        return is;
+    chip = *is;
+    snprintf(chip.name, sizeof chip.name, "a chip of 2020");
+    chip.arch = 80, chip.sms = 108, chip.clock_ghz = 1.41, chip.driver_version = 12080;
+    chip.memory_bytes = 85031714816, chip.l2_bytes = 40 << 20;
+    return &chip;
 }
 
 rung_status rung_tools_reduce(rung_tools *tools, const char *kernel, int64_t n, const float *x, float *result)
