@@ -13,6 +13,8 @@ tell() { # all that four verbs say
     echo "ended with $?"
     "$rung" lens l02_coalesced 8x9x10 --format csv 2>&1
     echo "ended with $?"
+    "$rung" explain --gpu h200 --kernel l23_searched 1024x1024x1024 2>&1
+    echo "ended with $?"
     "$rung" doctor 2>&1
     echo "ended with $?"
 }

@@ -114,7 +114,8 @@ static const char *refusal_by_form(const rung_kernel *k, const rung_problem *p)
 {
     static const unsigned trans[2][2] = {{RUNG_ACCEPTS_NN, RUNG_ACCEPTS_NT}, {RUNG_ACCEPTS_TN, RUNG_ACCEPTS_TT}};
     if (!(k->accepts & trans[p->trans_a][p->trans_b]))
-        return "does not take these transposes";
+        return (k->accepts & RUNG_ACCEPTS_ANY_TRANS) == RUNG_ACCEPTS_NN ? "does not take these transposes, only NN"
+                                                                        : "does not take these transposes";
     if (p->batch > 1 && !p->arrays && !(k->accepts & RUNG_ACCEPTS_BATCH))
         return "does not take batches";
     if (p->arrays && !(k->accepts & RUNG_ACCEPTS_ARRAYS))

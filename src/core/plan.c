@@ -49,6 +49,8 @@ static const char *refuse_form(const rung_kernel *kernel, const rung_problem *p,
         {RUNG_KEEPS_ORDER, "its bits depend on the size of C"},
     };
     const unsigned missing = needs & ~kernel->accepts;
+    if ((missing & RUNG_ACCEPTS_ANY_TRANS) && (kernel->accepts & RUNG_ACCEPTS_ANY_TRANS) == RUNG_ACCEPTS_NN)
+        return "does not take these transposes, only NN";
     for (int i = 0; missing; i++)
         if (missing & refusals[i].bits)
             return refusals[i].reason;

@@ -53,7 +53,8 @@ static void print_ranking(text *t, const rung_plan *plan)
     const rung_context *context = plan->context;
     int count = rung_rank(context->backend, context->state, &plan->problem, candidates, RUNG_PLAN_CANDIDATES);
     int predicts = context->backend->predicts;
-    put(t, predicts ? "ranking    predicted us  kernel\n" : "ranking    kernel, best first; - refuses\n");
+    put(t, predicts ? "ranking    predicted us  kernel\n"
+                    : "ranking    kernel, best first (rules: src/cpu/README.md); - refuses\n");
     for (int i = 0; i < count; i++) {
         const rung_candidate *c = &candidates[i];
         const char *name = c->choice.kernel->name;

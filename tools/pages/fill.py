@@ -111,7 +111,8 @@ class Page(Beside):
         before, after = self.r.neighbours(self.name)
         parts = [f"Previous: {self.link(before)}" if before else "The first rung",
                  f"Next: {self.link(after)}" if after else "The last rung", "[All rungs](README.md)", "[Words](../glossary.md)"]
-        lines = [" · ".join(parts), "", f"> {row['idea'][0].upper()}{row['idea'][1:]}."]
+        idea = row["idea"] if re.match("[kmn] ", row["idea"]) else row["idea"][0].upper() + row["idea"][1:]
+        lines = [" · ".join(parts), "", f"> {idea}."]
         changed = f" Changes {self.link(row['previous'])}." if row["previous"] and row["previous"] != before else ""
         seeds = row.get("seeds")
         told = f" In the [source documents](../sources.md): {seeds.replace(' ', ', ')}." if seeds else ""
@@ -414,7 +415,7 @@ class Page(Beside):
             said = (f"At 1024 a float that is asked of global memory takes part in {now} FMA{'' if now == '1' else 's'}"
                     + (f" ({before} in {self.link(row['previous'])})" if before != now else ", as before" if row.get("previous") else "")
                     + f"; for a step of k a thread makes {results} FMA{'s' if results > 1 else ''} of {row['tm'] + row['tn']} floats in registers. ")
-        return (f"![The way of the operands](img/{self.name}-flow.svg)\n\nFrom memory to the sums, what a block needs for one step, by count. Look for what serves "
+        return (f"![The way of the operands](img/{self.name}-flow.svg)\n\nFrom memory to the sums, what a block needs for one step ({row['bk']} of k), by count. Look for what serves "
                 f"more than one result at each station, and for what is written and read on the way. {said}Files `{LENS}`, `{BUILD}`.")
 
     def block_time(self):
@@ -426,7 +427,8 @@ class Page(Beside):
                     "number is a chain's. Look for where a warpgroup's additions lie, and for what is queued behind them.")
         import pictures_rungs  # draws with what is made from this file's words
         ns, ahead = pictures_rungs.step_ns(self.r, self.name), pictures_rungs.steps_ahead(self.r, self.name)
-        early = f"one step, {ns / 1000:.1f} µs," if ahead == 1 else f"{ahead} steps of {ns / 1000:.1f} µs, {ahead * ns / 1000:.1f} in all,"
+        depth = self.r.row(self.name)["bk"]
+        early = f"one step, {depth} of k and {ns / 1000:.1f} µs," if ahead == 1 else f"{ahead} steps of {depth} of k and {ns / 1000:.1f} µs, {ahead * ns / 1000:.1f} in all,"
         return (f"![Tiles over time](img/{self.name}-time.svg)\n\nOne line is a place for a tile; time goes to the right. A tile is asked for {early} before it is "
                 f"used: what takes longer to come is waited for. A step's length is counted from the rate at 4096 in `{SIZES}`.")
 
@@ -509,7 +511,8 @@ class Page(Beside):
         for line in [*lines, last]:
             step = f", {line['gflops'] / self.r.bench(before, 1024)[0]['gflops']:.2f} times {before}" if before else ""
             best = min(line["peers"], key=lambda p: p["ratio"]["median"], default=None)
-            peer = f"; {best['ratio']['median']:.2g} of {best['name']} {best['version']}, timed in turn" if best else ""
+            version, _, core = best["version"].partition(" ") if best else ("", "", "")
+            peer = f"; {best['ratio']['median']:.2g} of {best['name']} {version}{core and f' (its kernels for {core})'}, timed in turn" if best else ""
             on = "one thread" if line["threads"] == 1 else f"{line['threads']} threads"
             said.append(f"**{line['gflops']:.2f} GFLOP/s** ({line['us']['median'] / 1000:.2f} ms){step}{peer}. m = n = k = 1024, {on} of an "
                         f"{line['device']} ({line['processor']}).\n\nFile `{path}`, command `{line['command'].split(' -o ')[0]}`.")

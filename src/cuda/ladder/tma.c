@@ -163,7 +163,7 @@ static double predict_us(const rung_machine *machine, const searched_tile *t, co
 static const char *estimate_searched(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                      const rung_problem *p, rung_choice *choice)
 {
-    const char *forced = getenv("RUNG_SEARCH_TILE");
+    const char *named = getenv("RUNG_SEARCH_TILE"), *forced = named && *named ? named : NULL;
     const char *reason = estimate(machine, config, kernel, p, choice);
     choice->cost_us = 1e300;
     for (int i = 0; i < SEARCHED; i++) {

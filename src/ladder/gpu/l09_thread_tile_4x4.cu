@@ -1,6 +1,6 @@
 /* l09_thread_tile_4x4: sixteen results a thread in a 64x64 tile.
  * Changed from l08_float4: 4x4 results instead of 2x4. Per 4 steps of k a thread loads four float4 of A and four of B
- * for 64 FMAs: half the shared loads an FMA, and half the threads for the same tile, each with more work of its own to
+ * for 64 FMAs: a third fewer shared loads an FMA, and half the threads for the same tile, each with more work to
  * overlap.
  * Limits: every tile is fetched, waited for and then used: nothing overlaps but the blocks of an SM.
  */

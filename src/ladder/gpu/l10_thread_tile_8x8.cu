@@ -1,5 +1,5 @@
 /* l10_thread_tile_8x8: 64 results a thread in a 128x128 tile.
- * Changed from l09_thread_tile_4x4: 8x8 results, again half the shared loads an FMA (16 float4 for 256 FMAs), and each
+ * Changed from l09_thread_tile_4x4: 8x8 results, half the shared loads an FMA (16 float4 for 256 FMAs), and each
  * float fetched from global memory serves 128 results instead of 64. A thread's columns are two groups of four, 64
  * apart: eight side by side would set the lanes' 16-byte loads 32 bytes apart, on half of the banks.
  * Limits: the block waits for each of its tiles; A, read along k, holds 32 registers.
