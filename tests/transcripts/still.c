@@ -151,8 +151,9 @@ int access(const char *path, int mode)
 int glob(const char *pattern, int flags, int (*failed)(const char *path, int error), glob_t *found)
 {
     const char *root = getenv("STILL_ROOT");
+    const int usual = strncmp(pattern, "/usr/local/", 11) == 0 || strncmp(pattern, "/opt/", 5) == 0;
     char to[4096];
-    snprintf(to, sizeof to, "%s%s", asleep || !root ? "" : root, pattern);
+    snprintf(to, sizeof to, "%s%s", asleep || !root || !usual ? "" : root, pattern);
     return REAL(glob)(to, flags, failed, found);
 }
 
