@@ -555,7 +555,8 @@ static void a_result_on_its_bias_is_refused(void **state)
     for (int round = 0; round < 8; round++) {
         const int per_row = round & 1, row_major = round >> 1 & 1, other_call_first = round >> 2;
         rung_gemm g = good(row_major ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR);
-        const int64_t length = per_row ? g.m : g.n, span = ORDER * ORDER;
+        g.m = 2, g.n = 4, g.ldc = row_major ? g.n : g.m;
+        const int64_t length = per_row ? g.m : g.n, span = g.m * g.n;
         int64_t place = other_call_first ? 0 : span - length - 2;
         g.bias_kind = per_row ? RUNG_BIAS_PER_ROW : RUNG_BIAS_PER_COLUMN;
         for (; place <= 2 * span + 2; place++) {
