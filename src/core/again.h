@@ -10,8 +10,8 @@
 typedef struct rung_again {
     rung_gemm gemm;
     rung_problem problem;
-    int64_t span_a, span_b, span_c,
-        span_bias; /* bytes from the first float to behind the last; of C 0: no call is kept */
+    int64_t span_a, span_b, span_c; /* bytes from a matrix's first float to behind its last; 0: no call is kept */
+    int64_t span_bias;              /* the same of the bias; 0: it has none */
     rung_rerun rerun;
 } rung_again;
 

@@ -46,7 +46,7 @@ enum {
     MOST_FAILURES = 3,        /* in a row, before help is not asked for a while */
     LEAST_REST_US = 10000,
     MOST_REST_US = 100000,
-    TASK_BITS = 20, /* of a ticket; the others number the job, so that a thread that slept meets no later one like it */
+    TASK_BITS = 36, /* of a ticket: a task may be a line of a matrix. The others number the job */
     HUGE_PAGE_BYTES = 2 << 20,
 };
 

@@ -165,6 +165,7 @@ static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const run
 {
     const int64_t less[] = {choice->workspace_bytes / 8, -1}, limit = cuda->config.workspace_limit_bytes;
     const uint64_t writes = cuda->writes;
+    const int is_main = cuda->ran == choice->kernel; /* not what was cut off of a C */
     rung_status status = run_kernel(cuda, choice, problem);
     cuda->keep = NULL; /* another choice's launch is not this one's */
     for (int i = 0; i < 2 && status == RUNG_OUT_OF_MEMORY && cuda->writes == writes && choice->workspace_bytes > 8;
@@ -175,7 +176,7 @@ static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const run
         cuda->config.workspace_limit_bytes = limit;
         if (found != RUNG_SUCCESS)
             continue;
-        if (cuda->ran == choice->kernel)
+        if (is_main)
             cuda->ran = again.kernel;
         status = run_kernel(cuda, &again, problem);
     }
