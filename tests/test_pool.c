@@ -280,6 +280,26 @@ static void a_child_has_workers_of_its_own(void **state)
 /* While one caller has the workers another one works alone, and finds them free afterwards. */
 static atomic_int holders, second_is_done;
 
+static void add_task(void *job, int64_t task, float *workspace)
+{
+    (void)workspace;
+    atomic_fetch_add((atomic_llong *)job, task + 1);
+}
+
+/* A task may be a line of a matrix: a job has millions of them, each of which is run once. */
+static void a_job_may_have_millions_of_tasks(void **state)
+{
+    (void)state;
+    rung_pool *pool = rung_pool_create();
+    for (int threads = 1; threads <= 2; threads++) {
+        const int64_t tasks = ((int64_t)1 << 22) + 5;
+        atomic_llong sum = 0;
+        rung_pool_run(pool, threads, tasks, add_task, &sum);
+        assert_true(sum == tasks * (tasks + 1) / 2);
+    }
+    rung_pool_destroy(pool);
+}
+
 static void hold(void *job, int64_t task, float *workspace)
 {
     (void)job, (void)task, (void)workspace;
@@ -847,6 +867,7 @@ int main(void)
     (void)syscall(SYS_getpid, 0, 0, 0, 0, 0, 0); /* finds the C library's while there is one thread */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_has_its_threads),
+        cmocka_unit_test(a_job_may_have_millions_of_tasks),
         cmocka_unit_test(pools_come_and_go),
         cmocka_unit_test(nobody_has_a_pool_while_workers_are_dismissed),
         cmocka_unit_test(sleepers_wake),
