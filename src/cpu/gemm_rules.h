@@ -397,11 +397,10 @@ static inline int is_small_in_place(const rung_cpu_args *p)
            !is_cheaper_transposed(p);
 }
 
-/* Returns true for one row for which nothing is packed. Where L3 is near, elements of A that lie apart were not
- * measured. */
+/* Returns true for one row for which nothing is packed: elements of A that lie apart are gathered. */
 static inline int is_row(const rung_cpu_args *p)
 {
-    return p->m == 1 && (p->cpu->far_l3 || (sums_as_lines(p) && (!p->trans_a || p->lda == 1)));
+    return p->m == 1 && (p->cpu->far_l3 || sums_as_lines(p));
 }
 
 /* Returns true where B is better read in long runs for such a row, a few steps at a time, although its sums are stored

@@ -15,13 +15,16 @@ typedef struct tiling {
 static inline tiling tiles_of(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
 {
     enum { STEPS_WITHOUT_TAIL = 2 }; /* of k, at most: a tile costs more than its empty lanes */
+    enum { STEPS_OF_ONE_TILE = 24 }; /* the same where one tile takes all columns, and all rows; of more tiles fewer */
     const rung_cpu_kernel *tail = kernel == p->kernel ? tail_family(p) : NULL;
-    int is_whole = p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel, tail);
     tiling by = {.kernel = kernel,
-                 .tail = is_whole ? NULL : tail,
                  .vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits,
                  .most = vectors_in_place(kernel, p->m, p->n)};
-    by.is_one = is_whole && by.vectors <= by.most && p->m <= kernel->max_rows[by.vectors - 1];
+    int rows_most = by.vectors <= by.most ? kernel->max_rows[by.vectors - 1] : 0;
+    int is_whole = p->k <= STEPS_WITHOUT_TAIL || p->m * p->k <= STEPS_OF_ONE_TILE * rows_most ||
+                   !has_tail(p->m, p->n, kernel, tail);
+    by.tail = is_whole ? NULL : tail;
+    by.is_one = is_whole && p->m <= rows_most;
     return by;
 }
 

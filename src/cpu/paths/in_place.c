@@ -197,7 +197,7 @@ static int keeps_up_with_far_rows(const rung_cpu_args *p)
 int rung_is_few_rows_close(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 2, NARROW_ROWS_LEAST = 9, NARROW_ROWS_MOST = 64, NARROW_LDB_MOST = 511, PASSES = 2 };
-    if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
+    if (p->m == 1 && sums_as_lines(p) && p->ldb <= NARROW_LDB_MOST)
         return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl && !is_row_that_streams(p);
     int takes_more = has_narrow_tiles(p) && !p->trans_a && (p->n <= FEW || b_has_whole_vectors(p));
     int64_t most = takes_more ? NARROW_ROWS_MOST : STREAM_ROWS;
@@ -207,12 +207,26 @@ int rung_is_few_rows_close(const rung_cpu_args *p)
     return is_close && !p->trans_b && p->m <= most && b_bytes(p) <= close_b_bytes(p);
 }
 
+/* Returns how many steps of k narrow tiles take at a time of a B in place whose vectors lie across lines, 0 for all of
+ * them: of so many as fill half of L1, a line more each than the group is wide, the next tile would find but a part
+ * there. */
+int64_t rung_steps_across_lines(const rung_cpu_args *p, int vectors)
+{
+    enum { STEPS = 96, COLUMNS_MANY = 145, ROWS_LEAST_OF_MANY = 24 };
+    int64_t rows_least = p->n >= COLUMNS_MANY ? ROWS_LEAST_OF_MANY : p->kernel->mr + 1;
+    int64_t step_bytes = (int64_t)vectors * p->kernel->vl * 4 + LINE_BYTES;
+    int overflows = p->k * step_bytes > p->cpu->l1_bytes / 2;
+    return has_narrow_tiles(p) && !p->cpu->units_of_four && !b_has_whole_vectors(p) && p->m >= rows_least && overflows
+               ? STEPS
+               : 0;
+}
+
 void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
 {
     plan->path = PATH_DIRECT;
     plan->last = last_as_dots(p);
     plan->most = vectors_in_place(p->kernel, p->m, p->n - plan->last);
-    int64_t steps = rung_run_steps(p);
+    int64_t runs = rung_run_steps(p), steps = runs ? runs : rung_steps_across_lines(p, plan->most);
     if (steps) {
         plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
         plan->apart = p->beta != 0.0f; /* a large C would be rounded once a run */

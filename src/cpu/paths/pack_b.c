@@ -85,6 +85,15 @@ static void one_group(gemm_plan *plan, const rung_cpu_args *p, int vectors)
     plan->fetch = !p->cpu->follows_rows;
 }
 
+/* Returns how many rows pass the one group before its tail's columns do, for which L2 still has them: whole tiles of
+ * both. */
+static int64_t rows_before_tail(const rung_cpu_args *p, int64_t kc)
+{
+    enum { ROWS_OF_TILES = 16, ROWS_MOST = 96, L2_PARTS = 4 };
+    int64_t rows = p->cpu->l2_bytes / L2_PARTS / (4 * min64(kc, p->k)) / ROWS_OF_TILES * ROWS_OF_TILES;
+    return min64(max64(rows, ROWS_OF_TILES), ROWS_MOST);
+}
+
 /* Returns how many of the last columns go as dot products where B is packed for the others. They read A again, which
  * from memory takes longer than empty lanes. */
 int rung_last_beside_packed(const rung_cpu_args *p)
@@ -128,6 +137,8 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
         plan->kc = even_block(p->k, TURNED_STEPS, 8);
     } else if (vectors > 0 && vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
         one_group(plan, p, (int)vectors);
+        if (has_tail(p->m, p->n - plan->last, kernel, tail_family(p)))
+            plan->mc = rows_before_tail(p, plan->kc);
     }
 }
 

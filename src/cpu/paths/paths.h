@@ -117,6 +117,7 @@ int rung_is_few_rows_close(const rung_cpu_args *p);
 int rung_is_few_rows_from_l3(const rung_cpu_args *p);
 int rung_is_narrow_b_close(const rung_cpu_args *p);
 int rung_is_small_c_in_runs(const rung_cpu_args *p);
+int64_t rung_steps_across_lines(const rung_cpu_args *p, int vectors);
 int64_t rung_run_steps(const rung_cpu_args *p);
 gemm_asks rung_choose_asks(const rung_cpu_args *p);
 void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan);

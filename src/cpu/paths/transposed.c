@@ -167,11 +167,12 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
         plan->kc = even_block(p->k, RUN_STEPS, 8);
     if (plan->inner == PATH_DIRECT) {
         plan->asks = in_runs && has_narrow_tiles(p) ? ASKS_AFTER : rung_choose_asks(&t);
-        int64_t steps = p->cpu->far_l3 && !in_runs ? rung_run_steps(&t) : 0;
-        if (steps)
-            plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
         plan->four_sums = wants_four_sums(&t);
         plan->most = vectors_in_place(p->kernel, t.m, min64(t.n, strip_length(p)));
+        int64_t runs = p->cpu->far_l3 && !in_runs ? rung_run_steps(&t) : 0;
+        int64_t steps = runs ? runs : rung_steps_across_lines(&t, plan->most);
+        if (steps)
+            plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
     }
     if (plan->of_b)
         plan->last = rung_last_beside_packed(&t);
