@@ -166,6 +166,8 @@ logged "^rung climb --report /.*/build/report.html$"
 forget
 look "again" 0 "^charts: /" run
 not_logged "apt-get|--preset"
+[ "$(sed -n '/^cmake/{p;q}' "$work/state/log")" = "cmake --build build/release --target build.ninja" ] ||
+    { echo "FAIL: a change of the project's CMake files is not looked for first"; cat "$work/state/log"; failed=1; }
 
 machine 0
 touch "$work/state/slow"
