@@ -79,7 +79,7 @@ def copy_tree():
     names = {name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()}
     for name in names:
         source, copy = ROOT / name, TREE / name
-        if not copy.is_file() or copy.read_bytes() != source.read_bytes():
+        if not copy.is_file() or copy.read_bytes() != source.read_bytes() or copy.stat().st_mode != source.stat().st_mode:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)
             os.utime(copy)
