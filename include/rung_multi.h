@@ -63,7 +63,7 @@ typedef struct rung_matrix {
 /* Fills a descriptor, source 0, 0, ld as large as the rank with most rows needs. */
 RUNG_API void rung_matrix_init(rung_matrix *matrix, int64_t m, int64_t n, int64_t mb, int64_t nb, int grid_rows,
                                int grid_cols);
-/* Rows and columns that a rank holds (NUMROC); 0 outside the grid. */
+/* Rows and columns that a rank holds (NUMROC); 0 outside the grid, and of a descriptor that no call would take. */
 RUNG_API int64_t rung_matrix_rows(const rung_matrix *matrix, int rank);
 RUNG_API int64_t rung_matrix_cols(const rung_matrix *matrix, int rank);
 
@@ -89,8 +89,8 @@ RUNG_API rung_status rung_gather(rung_multi *multi, int root, const float *const
 
 /* rung_sgemm for several GPUs (a rung_context is one device, so it is a call of its own):
  * C = alpha*op(A)*op(B) + beta*C on operands in this process's host memory, tiles of C shared out over its GPUs (local
- * transport). They may be larger than the GPUs' memory. Pinned memory (rung_multi_host_alloc) travels directly, other
- * memory through pinned buffers. */
+ * transport). C must lie apart from A and B, as there. They may be larger than the GPUs' memory. Pinned memory
+ * (rung_multi_host_alloc) travels directly, other memory through pinned buffers. */
 RUNG_API rung_status rung_multi_sgemm(rung_multi *multi, rung_layout layout, rung_transpose trans_a,
                                       rung_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                                       const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,

@@ -7,6 +7,7 @@
 #include "settings.h"
 
 #include "core/plain.h"
+#include "core/wrote.h"
 #include "cpu/team.h"
 
 #include <dlfcn.h>
@@ -114,26 +115,39 @@ static rung_status into_copy(rung_context *context, const rung_gemm *g)
     return status;
 }
 
+enum { NOT_MINE = -1, HALF_DONE = -2 };
+
+/* Returns the position of the argument that Rung has refused and BLAS would refuse, too; 0: there is none. BLAS takes
+ * operands at any address. */
+static int refused_argument(const rung_gemm *g)
+{
+    enum { A_ARGUMENT = 7, B_ARGUMENT = 9 };
+    int argument = rung_last_error_argument();
+    return (argument == A_ARGUMENT && g->a) || (argument == B_ARGUMENT && g->b) ? 0 : argument;
+}
+
 /* Answers a column-major call with BLAS's letters. Returns 0 when it is done; the position of the wrong argument, 1 ...
- * 13; -1 when Rung cannot do it, and C is as it was. */
+ * 13; NOT_MINE when Rung cannot do it, and C is as it was, or is not read; HALF_DONE when C may be neither. */
 static int answer(char transa, char transb, rung_gemm *g)
 {
     int trans_a = transpose_of(transa), trans_b = transpose_of(transb);
+    rung_context *context = context_of_thread();
+    if (!context)
+        return NOT_MINE;
     if (trans_a < 0)
         return 1;
     if (trans_b < 0)
         return 2;
-    rung_context *context = context_of_thread();
-    if (!context)
-        return -1;
     g->trans_a = (rung_transpose)trans_a;
     g->trans_b = (rung_transpose)trans_b;
     rung_status status = rung_gemm_run(context, g);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && g->c)
         status = into_copy(context, g);
-    if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())
-        return rung_last_error_argument();
-    return status == RUNG_SUCCESS ? 0 : -1;
+    if (status == RUNG_INVALID_ARGUMENT && refused_argument(g))
+        return refused_argument(g);
+    if (status != RUNG_SUCCESS && g->beta != 0.0f && rung_context_wrote(context))
+        return HALF_DONE;
+    return status == RUNG_SUCCESS ? 0 : NOT_MINE;
 }
 
 /* Answers a call that returns to `caller`, whose threads may share in it. */
@@ -190,10 +204,9 @@ static rung_gemm gemm_of(const rung_plain *call)
 
 /* Ends the program: BLAS has no way to report that a product was not computed, and going on with a wrong C would be
  * worse. */
-static void give_up(const char *name)
+static void give_up(const char *name, const char *because)
 {
-    fprintf(stderr, "%s: Rung could not compute this product (%s), and no other BLAS is loaded that could\n", name,
-            rung_last_error());
+    fprintf(stderr, "%s: Rung could not compute this product (%s), and %s\n", name, rung_last_error(), because);
     abort();
 }
 
@@ -220,6 +233,15 @@ static int note_changes(struct dl_phdr_info *object, size_t bytes, void *state)
     return 1;
 }
 
+/* Returns whether a function is that of another copy of this library, which would look for another BLAS as this one
+ * does, and find this one. */
+static int is_drop_in(void *function)
+{
+    Dl_info in;
+    const char *slash = dladdr(function, &in) ? strrchr(in.dli_fname, '/') : NULL;
+    return slash && strncmp(slash + 1, NAME, sizeof NAME - 1) == 0;
+}
+
 /* Collects the names first and calls dlopen then: within dl_iterate_phdr it would take the loader's locks in the wrong
  * order. */
 static void *find_in_all(const char *name, void *mine)
@@ -230,8 +252,8 @@ static void *find_in_all(const char *name, void *mine)
     for (int i = 0; i < all.count; i++) {
         void *handle = found ? NULL : dlopen(all.names[i], RTLD_LAZY | RTLD_NOLOAD);
         void *at = handle ? dlsym(handle, name) : NULL;
-        if (at != mine)
-            found = at ? at : found;
+        if (at && at != mine && !is_drop_in(at))
+            found = at;
         if (handle)
             dlclose(handle); /* it was loaded before, and stays */
         free(all.names[i]);
@@ -241,7 +263,7 @@ static void *find_in_all(const char *name, void *mine)
 
 /* Returns the BLAS behind this one: next in line, or loaded for one caller alone (RTLD_LOCAL), as Python's modules load
  * theirs. A thread looks again when objects have come or gone. */
-static void *find_other(const char *name, void *mine)
+static void *find_other(const char *name, void *mine, int info)
 {
     static _Thread_local struct {
         const char *name;
@@ -249,6 +271,8 @@ static void *find_other(const char *name, void *mine)
         unsigned long long changes;
     } last;
     unsigned long long changes = 0;
+    if (info == HALF_DONE)
+        give_up(name, "C may have been written: another BLAS would add to that");
     dl_iterate_phdr(note_changes, &changes);
     if (last.name != name || last.changes != changes) {
         void *next = dlsym(RTLD_NEXT, name);
@@ -256,6 +280,8 @@ static void *find_other(const char *name, void *mine)
         last.name = name;
         last.changes = changes;
     }
+    if (!last.found)
+        give_up(name, "no other BLAS is loaded that could");
     return last.found;
 }
 
@@ -317,9 +343,7 @@ static void set_row_major(int row)
             call_xerbla(xerbla, info);                                                                                 \
         if (info >= 0)                                                                                                 \
             return;                                                                                                    \
-        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name);                        \
-        if (!next)                                                                                                     \
-            give_up(#name);                                                                                            \
+        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name, info);                  \
         const integer m = (integer)g.m, n = (integer)g.n, k = (integer)g.k;                                            \
         const integer lda = (integer)g.lda, ldb = (integer)g.ldb, ldc = (integer)g.ldc;                                \
         next(&transa, &transb, &m, &n, &k, &g.alpha, g.a, &lda, g.b, &ldb, &g.beta, g.c, &ldc);                        \
@@ -341,28 +365,27 @@ static void set_row_major(int row)
               integer lda, const float *b, integer ldb, float beta, float *c, integer ldc)                             \
     {                                                                                                                  \
         char ta = letter(transa), tb = letter(transb);                                                                 \
-        int row = layout == ROW_MAJOR;                                                                                 \
-        if ((!row && layout != COLUMN_MAJOR) || !ta || !tb) {                                                          \
+        int row = layout == ROW_MAJOR, is_known = (row || layout == COLUMN_MAJOR) && ta && tb, info = NOT_MINE;        \
+        rung_plain call;                                                                                               \
+        if (is_known && (row ? is_done(&call, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                    \
+                             : is_done(&call, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)))                  \
+            return;                                                                                                    \
+        if (is_known) {                                                                                                \
+            rung_gemm g = gemm_of(&call);                                                                              \
+            const void *caller = __builtin_return_address(0);                                                          \
+            info = answer_and_report(#name, caller, row ? tb : ta, row ? ta : tb, &g);                                 \
+        } else if (context_of_thread()) {                                                                              \
             set_row_major(row);                                                                                        \
             bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                 \
             return;                                                                                                    \
         }                                                                                                              \
-        rung_plain call;                                                                                               \
-        if (row ? is_done(&call, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                 \
-                : is_done(&call, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))                                \
-            return;                                                                                                    \
-        rung_gemm g = gemm_of(&call);                                                                                  \
-        const void *caller = __builtin_return_address(0);                                                              \
-        int info = answer_and_report(#name, caller, row ? tb : ta, row ? ta : tb, &g);                                 \
         if (info > 0) {                                                                                                \
             set_row_major(row);                                                                                        \
             call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                  \
         }                                                                                                              \
         if (info >= 0)                                                                                                 \
             return;                                                                                                    \
-        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name);                        \
-        if (!next)                                                                                                     \
-            give_up(#name);                                                                                            \
+        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name, info);                  \
         next(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                    \
     }
 

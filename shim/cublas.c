@@ -8,6 +8,8 @@
 #include "rung.h"
 #include "settings.h"
 
+#include "core/wrote.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -111,7 +113,10 @@ static int is_ours(void)
     return !__atomic_load_n(&disabled, __ATOMIC_RELAXED) && !self.inside;
 }
 
-/* Runs the product. NULL: done; else why it is handed on. */
+/* Why a product is not handed on though Rung has failed: cuBLAS would apply beta to what is half done. */
+static const char half_done[] = "not asked, as C may have been written when Rung failed";
+
+/* Runs the product. NULL: done; else why it is handed on, or half_done. */
 static const char *run(const rung_gemm *gemm, void *stream, rung_math math)
 {
     const char *reason = NULL;
@@ -119,6 +124,8 @@ static const char *run(const rung_gemm *gemm, void *stream, rung_math math)
     if (!context)
         return reason;
     rung_status status = rung_gemm_run(context, gemm);
+    if (status != RUNG_SUCCESS && (gemm->beta_device || gemm->beta != 0.0f) && rung_context_wrote(context))
+        return half_done;
     if (status != RUNG_SUCCESS)
         return status == RUNG_INVALID_ARGUMENT ? "an argument Rung refuses" : rung_status_name(status);
     report_kernel(rung_last_kernel(context));
@@ -201,9 +208,10 @@ static const char *read_compute(int compute, rung_math *math)
     return NULL;
 }
 
-/* Answers a call of the cublas (not cublasLt) entry points, as they all end. `reason` may already say why not. */
-static int answer(const char *entry, void *handle, rung_gemm *gemm, int trans_a, int trans_b, const void *alpha,
-                  const void *beta, int compute, const char *reason)
+/* Answers a call of the cublas (not cublasLt) entry points, as they all end. `reason` may already say why not. Returns
+ * NULL where it is done, else why not. */
+static const char *answer(const char *entry, void *handle, rung_gemm *gemm, int trans_a, int trans_b, const void *alpha,
+                          const void *beta, int compute, const char *reason)
 {
     void *stream = NULL;
     int mode = 0;
@@ -220,7 +228,7 @@ static int answer(const char *entry, void *handle, rung_gemm *gemm, int trans_a,
     if (!reason)
         reason = run(gemm, stream, math);
     report_end(reason);
-    return reason == NULL;
+    return reason;
 }
 
 static void fill(rung_gemm *gemm, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, int64_t batch)
@@ -293,12 +301,12 @@ static void fill_arrays(rung_gemm *gemm, const void *a, const void *b, const voi
             rung_gemm gemm;                                                                                            \
             fill(&gemm, m, n, k, lda, ldb, ldc, batch);                                                                \
             fill_operands;                                                                                             \
-            if (answer(#name, handle, &gemm, trans_a, trans_b, alpha, beta, compute,                                   \
-                       check_types(a_type, b_type, c_type, compute))) {                                                \
-                if (report_compare())                                                                                  \
-                    COMPARE(#name, parameters, arguments);                                                             \
-                return CUBLAS_OK;                                                                                      \
-            }                                                                                                          \
+            const char *reason = answer(#name, handle, &gemm, trans_a, trans_b, alpha, beta, compute,                  \
+                                        check_types(a_type, b_type, c_type, compute));                                 \
+            if (!reason && report_compare())                                                                           \
+                COMPARE(#name, parameters, arguments);                                                                 \
+            if (!reason || reason == half_done)                                                                        \
+                return reason ? CUBLAS_FAILED : CUBLAS_OK;                                                             \
         }                                                                                                              \
         HAND_ON(#name, parameters, arguments);                                                                         \
     }
@@ -534,11 +542,10 @@ RUNG_API cublas_status cublasLtMatmul LT_PARAMETERS
         const char *reason = lt_answer(handle, descriptor, alpha, a, layout_a, b, layout_b, beta, c, layout_c, d,
                                        layout_d, stream, &gemm);
         report_end(reason);
-        if (!reason) {
-            if (report_compare())
-                COMPARE("cublasLtMatmul", LT_PARAMETERS, LT_ARGUMENTS);
-            return CUBLAS_OK;
-        }
+        if (!reason && report_compare())
+            COMPARE("cublasLtMatmul", LT_PARAMETERS, LT_ARGUMENTS);
+        if (!reason || reason == half_done)
+            return reason ? CUBLAS_FAILED : CUBLAS_OK;
     }
     HAND_ON("cublasLtMatmul", LT_PARAMETERS, LT_ARGUMENTS);
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef int cublas_status;
-enum { CUBLAS_OK = 0, CUBLAS_NOT_INITIALIZED = 1 };
+enum { CUBLAS_OK = 0, CUBLAS_NOT_INITIALIZED = 1, CUBLAS_FAILED = 13 }; /* CUBLAS_STATUS_EXECUTION_FAILED */
 enum { CUBLAS_N = 0, CUBLAS_T = 1, CUBLAS_C = 2 };
 enum { CUBLAS_ON_HOST = 0, CUBLAS_ON_DEVICE = 1 }; /* pointer modes */
 enum {

@@ -82,6 +82,36 @@ static int64_t nanoseconds(const struct timespec *t)
     return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
+/* The child of a fork has one thread: a lock that another one held would never be open there. */
+static void before_fork(void)
+{
+    if (!now.timing) /* else this thread has it */
+        pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    if (!now.timing)
+        pthread_mutex_unlock(&lock);
+}
+
+/* A child tells its own calls; those before are its parent's, as are the contexts and events. */
+static void begin_anew(void)
+{
+    for (size_t i = 0; i < slots; i++)
+        free(lines[i]);
+    free(lines);
+    lines = NULL;
+    slots = line_count = 0;
+    memset(totals, 0, sizeof totals);
+    memset(queue, 0, sizeof queue);
+    queue_head = queue_tail = 0;
+    context_count = guards_unread = 0;
+    guard = (rung_guard_counts){0};
+    now = (current){0};
+    pthread_mutex_init(&lock, NULL);
+}
+
 __attribute__((constructor)) static void start(void)
 {
     report_target = getenv("RUNG_REPORT");
@@ -89,6 +119,7 @@ __attribute__((constructor)) static void start(void)
         report_target = NULL;
         return;
     }
+    pthread_atfork(before_fork, after_fork, begin_anew);
     with_compare = RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_COMPARE");
     with_time = with_compare || (RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_TIME"));
 }
@@ -136,6 +167,8 @@ static void read_guard(rung_context *context)
 static void collect(void)
 {
     int (*synchronize)(void) = NULL;
+    if (queue_head == queue_tail && context_count == 0) /* as in the child of a fork, where the driver is of no use */
+        return;
     *(void **)&synchronize = driver_function("cuCtxSynchronize");
     if (synchronize)
         synchronize();

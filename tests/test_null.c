@@ -119,9 +119,30 @@ static void no_ranks(void **state)
     assert_null(spans);
 }
 
+static void no_memory_of_ranks(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    rung_multi_config config;
+    const int cpu = RUNG_DEVICE_CPU;
+    rung_multi_config_init(&config);
+    config.ranks = 1;
+    config.devices = &cpu;
+    assert_ok(rung_multi_create(&multi, &config));
+    EXPECT(rung_multi_alloc(multi, 0, 4, NULL), "memory is NULL");
+    EXPECT(rung_multi_host_alloc(multi, 4, NULL), "memory is NULL");
+    EXPECT(rung_multi_upload(multi, 0, NULL, x, 4), "to is NULL");
+    EXPECT(rung_multi_upload(multi, 0, x, NULL, 4), "from is NULL");
+    EXPECT(rung_multi_download(multi, 0, NULL, x, 4), "to is NULL");
+    EXPECT(rung_multi_download(multi, 0, x, NULL, 4), "from is NULL");
+    assert_ok(rung_multi_upload(multi, 0, NULL, NULL, 0));
+    assert_int_equal(rung_multi_spans(multi, NULL), 0);
+    rung_multi_destroy(multi);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_context), cmocka_unit_test(no_argument),
-                                       cmocka_unit_test(no_ranks)};
+                                       cmocka_unit_test(no_ranks), cmocka_unit_test(no_memory_of_ranks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,7 @@ typedef struct rung_backend {
     /* rerun: NULL, or what it may use and fill. */
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem, rung_rerun *rerun);
     const rung_kernel *(*ran)(const void *state); /* the kernel of the last run(); NULL: always the choice's */
+    int (*wrote)(const void *state); /* whether the last run() may have written C; NULL: not where it failed */
     /* NULL, or the way of plain products, and the kernel that answers them. Small ones have a way of their own. */
     rung_status (*run_plain)(void *state, const rung_plain *plain);
     rung_status (*run_small)(void *state, const rung_plain *small);

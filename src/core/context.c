@@ -2,6 +2,7 @@
 #include "core/context.h"
 #include "core/peel.h"
 #include "core/status.h"
+#include "core/wrote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,11 @@ rung_math rung_context_math(const rung_context *context)
 const char *rung_last_kernel(const rung_context *context)
 {
     return context && context->last ? context->last->name : NULL;
+}
+
+int rung_context_wrote(const rung_context *context)
+{
+    return context->backend->wrote && context->backend->wrote(context->state);
 }
 
 rung_status rung_context_synchronize(rung_context *context)

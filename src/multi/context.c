@@ -83,7 +83,7 @@ static rung_status read_settings(rung_multi *multi)
     }
     double wave = GPU_WAVE;
     RUNG_TRY(positive_from_environment("RUNG_MULTI_WAVE", &wave)); /* tests set small ones */
-    multi->wave_elements = (int64_t)wave;
+    multi->wave_elements = wave < 1.0 ? 1 : (int64_t)wave;         /* sizes are divided by it */
     return read_panels(&multi->panels);
 }
 
@@ -168,13 +168,14 @@ static void *open_plugin(char *where, size_t bytes)
         snprintf(where, bytes, "%s", named);
         return dlopen(named, RTLD_NOW | RTLD_GLOBAL);
     }
-    void *library = NULL;
     if (dladdr((void *)(uintptr_t)&rung_multi_config_init, &here) && strrchr(here.dli_fname, '/')) {
         int folder = (int)(strrchr(here.dli_fname, '/') - here.dli_fname);
         snprintf(where, bytes, "%.*s/librung_mpi.so", folder, here.dli_fname);
-        library = dlopen(where, RTLD_NOW | RTLD_GLOBAL);
+        void *library = dlopen(where, RTLD_NOW | RTLD_GLOBAL);
+        if (library || access(where, F_OK) == 0) /* what it lacks is the reason to tell */
+            return library;
     }
-    return library ? library : dlopen("librung_mpi.so", RTLD_NOW | RTLD_GLOBAL);
+    return dlopen("librung_mpi.so", RTLD_NOW | RTLD_GLOBAL);
 }
 
 static rung_status open_mpi(rung_multi *multi, multi_transport *t)
@@ -272,12 +273,12 @@ static rung_status open_control(rung_multi *multi, multi_transport *t)
         snprintf(at.address, sizeof at.address, "%s", getenv("RUNG_ADDRESS"));
     else if (t->size == 1) /* nobody comes */
         snprintf(at.address, sizeof at.address, "127.0.0.1:0");
-    RUNG_TRY(find_secret(t, &at));
-    rung_status listening = RUNG_SUCCESS;
+    rung_status listening = find_secret(t, &at); /* who fails says so after it has shared, which the others wait for */
     if (t->rank == 0) {
-        char actual[CONTROL_ADDRESS_BYTES];
-        listening = multi_control_listen(&multi->control, t->size, at.address, at.secret, actual);
-        snprintf(at.address, sizeof at.address, "%s", listening == RUNG_SUCCESS ? actual : "");
+        char actual[CONTROL_ADDRESS_BYTES] = "";
+        if (listening == RUNG_SUCCESS)
+            listening = multi_control_listen(&multi->control, t->size, at.address, at.secret, actual);
+        snprintf(at.address, sizeof at.address, "%s", actual);
     }
     if (t->share)
         RUNG_TRY(multi_transport_try(multi, t->share(t->state, &at, sizeof at, why), why));

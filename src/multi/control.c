@@ -499,11 +499,22 @@ static int connect_by(int fd, const struct addrinfo *at, double end_s)
         return 0;
     if (errno != EINPROGRESS)
         return errno;
-    while (multi_now_s() < end_s && poll(&ready, 1, 20) <= 0)
-        ;
+    do { /* once at least: who is refused at the last moment is told so */
+    } while (poll(&ready, 1, 20) <= 0 && multi_now_s() < end_s);
     if (!ready.revents)
         return ETIMEDOUT;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) ? errno : error;
+}
+
+/* Returns whether a connection has found its own end. Where nobody listens yet, the system may lend the port that is
+ * asked for to the one who asks, and TCP connects the two. */
+static int leads_to_itself(int fd)
+{
+    struct sockaddr_in here, there;
+    socklen_t here_bytes = sizeof here, there_bytes = sizeof there;
+    return getsockname(fd, (struct sockaddr *)&here, &here_bytes) == 0 &&
+           getpeername(fd, (struct sockaddr *)&there, &there_bytes) == 0 && here.sin_port == there.sin_port &&
+           here.sin_addr.s_addr == there.sin_addr.s_addr;
 }
 
 static int try_connect(const char *host, const char *port, double end_s, const char **why)
@@ -518,6 +529,8 @@ static int try_connect(const char *host, const char *port, double end_s, const c
     for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         int error = fd >= 0 ? connect_by(fd, at, end_s) : 0;
+        if (fd >= 0 && !error && leads_to_itself(fd))
+            error = ECONNREFUSED;
         if (error) {
             *why = strerror(error);
             close(fd);

@@ -58,9 +58,8 @@ static rung_status reserve_ordered(multi_product *p)
         int group = my_group(p, side), members = product_members(p, side);
         int64_t lines = group >= 0 ? group_lines(p, side, group) : 0;
         if (lines > 0 && !p->shares[0].in_place[0][side])
-            RUNG_TRY(multi_buffer_reserve(&p->multi->engines[0], &p->multi->parts[side],
+            RUNG_TRY(multi_buffer_reserve(&p->multi->engines[0], &p->ring[side].parts,
                                           lines * p->cuts.widest + 64 * (int64_t)members));
-        p->ring[side].parts = p->multi->parts[side];
     }
     return RUNG_SUCCESS;
 }
@@ -72,6 +71,9 @@ rung_status fetch_message_open(multi_product *p)
     p->ring_count = t->ordered ? SIDES : UNITS_ON_THE_WAY;
     p->ring = calloc((size_t)p->ring_count, sizeof *p->ring);
     int members = (int)most(product_members(p, SIDE_A), product_members(p, SIDE_B));
+    for (int side = 0; p->ring && t->ordered && side < SIDES;
+         side++) /* the end puts it back, whatever fails until then */
+        p->ring[side].parts = p->multi->parts[side];
     for (int i = 0; p->ring && i < p->ring_count; i++) {
         message_unit *x = &p->ring[i];
         x->members = members;

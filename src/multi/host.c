@@ -1,6 +1,7 @@
 /* rung_multi_sgemm: operands in host memory. C goes in tiles, and each is shared out over a grid of GPUs. Panels of A
  * and B come in over every host link at once, each part once, and go on between the GPUs. Finished parts of C leave
  * while the others are multiplied, and the next tile's panels come in meanwhile. Inside, matrices are column-major. */
+#include "core/overlap.h"
 #include "core/validate.h"
 #include "multi/unit.h"
 #include "multi/stage.h"
@@ -556,6 +557,7 @@ rung_status rung_multi_sgemm(rung_multi *multi, rung_layout layout, rung_transpo
     RUNG_TRY(rung_validate(&gemm, multi->config.math, &problem, &nothing));
     if (nothing)
         return RUNG_SUCCESS;
+    RUNG_TRY(rung_refuse_overlap(&problem, &gemm));
     host_product *h = malloc(sizeof *h);
     if (!h)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a product (%zu bytes)", sizeof *h);

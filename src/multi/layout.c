@@ -92,28 +92,42 @@ void multi_runs_free(multi_runs *runs)
     memset(runs, 0, sizeof *runs);
 }
 
+static int is_in_grid(const rung_matrix *x, int rank)
+{
+    return rank >= 0 && rank < (int64_t)x->grid_rows * x->grid_cols;
+}
+
 int multi_grid_row(const rung_matrix *x, int rank)
 {
-    return rank < x->grid_rows * x->grid_cols ? rank / x->grid_cols : -1;
+    return is_in_grid(x, rank) ? rank / x->grid_cols : -1;
 }
 
 int multi_grid_col(const rung_matrix *x, int rank)
 {
-    return rank < x->grid_rows * x->grid_cols ? rank % x->grid_cols : -1;
+    return is_in_grid(x, rank) ? rank % x->grid_cols : -1;
+}
+
+/* Returns whether the sizes are such as can be counted with. A caller asks for rows and columns before any call has
+ * looked at the descriptor. */
+static int is_countable(const rung_matrix *x)
+{
+    return x && x->m >= 0 && x->n >= 0 && x->mb > 0 && x->nb > 0 && x->grid_rows > 0 && x->grid_cols > 0;
 }
 
 int64_t rung_matrix_rows(const rung_matrix *x, int rank)
 {
+    if (!is_countable(x) || !is_in_grid(x, rank))
+        return 0;
     multi_axis rows = multi_rows(x);
-    int part = multi_grid_row(x, rank);
-    return part < 0 ? 0 : multi_axis_count(&rows, part, x->m);
+    return multi_axis_count(&rows, multi_grid_row(x, rank), x->m);
 }
 
 int64_t rung_matrix_cols(const rung_matrix *x, int rank)
 {
+    if (!is_countable(x) || !is_in_grid(x, rank))
+        return 0;
     multi_axis cols = multi_cols(x);
-    int part = multi_grid_col(x, rank);
-    return part < 0 ? 0 : multi_axis_count(&cols, part, x->n);
+    return multi_axis_count(&cols, multi_grid_col(x, rank), x->n);
 }
 
 void rung_matrix_init(rung_matrix *x, int64_t m, int64_t n, int64_t mb, int64_t nb, int grid_rows, int grid_cols)

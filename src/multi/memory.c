@@ -14,9 +14,15 @@ static rung_status check(const rung_multi *multi, int held, int64_t bytes)
     return RUNG_SUCCESS;
 }
 
+static rung_status check_given(const void *given, const char *name)
+{
+    return given ? RUNG_SUCCESS : rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", name);
+}
+
 rung_status rung_multi_alloc(rung_multi *multi, int held, int64_t bytes, void **memory)
 {
     RUNG_TRY(check(multi, held, bytes));
+    RUNG_TRY(check_given(memory, "memory"));
     return multi->engines[held].ops->alloc(&multi->engines[held], bytes > 0 ? bytes : 1, memory);
 }
 
@@ -29,6 +35,7 @@ void rung_multi_free(rung_multi *multi, int held, void *memory)
 rung_status rung_multi_host_alloc(rung_multi *multi, int64_t bytes, void **memory)
 {
     RUNG_TRY(check(multi, 0, bytes));
+    RUNG_TRY(check_given(memory, "memory"));
     return multi->engines[0].ops->host_alloc(&multi->engines[0], bytes > 0 ? bytes : 1, memory);
 }
 
@@ -45,11 +52,16 @@ static rung_status copy(rung_multi *multi, int held, void *to, const void *from,
     RUNG_TRY(multi_usable(multi));
     if (bytes % 4)
         return rung_fail(RUNG_INVALID_ARGUMENT, "bytes is %lld: it must be a multiple of 4", (long long)bytes);
+    if (bytes == 0)
+        return RUNG_SUCCESS;
+    RUNG_TRY(check_given(to, "to"));
+    RUNG_TRY(check_given(from, "from"));
     multi_engine *e = &multi->engines[held];
     multi_copy c = {from, bytes / 4, to, bytes / 4, bytes / 4, 1, !to_host, to_host};
-    if (bytes > 0)
-        RUNG_TRY(e->ops->copy(e, to_host ? LANE_OUT : LANE_IN, &c, NULL));
-    return multi_finish(multi);
+    rung_status status = e->ops->copy(e, to_host ? LANE_OUT : LANE_IN, &c, NULL);
+    if (status == RUNG_SUCCESS)
+        status = multi_finish(multi);
+    return status == RUNG_SUCCESS ? status : multi_drain(multi, status);
 }
 
 rung_status rung_multi_upload(rung_multi *multi, int held, void *to, const void *from, int64_t bytes)
@@ -76,6 +88,8 @@ rung_status rung_multi_trace(rung_multi *multi, int on)
 
 int rung_multi_spans(const rung_multi *multi, const rung_span **spans)
 {
+    if (!spans)
+        return 0;
     *spans = NULL;
     return multi ? multi_timeline_spans(multi->timeline, spans) : 0;
 }

@@ -46,6 +46,31 @@ static void call_all(float who)
 #undef X
 }
 
+/* What this library does not know another one may, such as the conjugate without a transpose: it judges by itself. */
+static void call_unknown(float who)
+{
+    static const int settings[][3] = {{ROW, 114, N}, {ROW, N, 114}, {100, N, N}};
+    const float alpha = 0.5f, beta = -2.0f;
+    float a[64] = {0}, b[64] = {0}, c[64];
+#define X(name, integer)                                                                                               \
+    for (int i = 0; i < 2; i++) {                                                                                      \
+        const integer m = 2, n = 3, k = 4, lda = 7, ldb = 8, ldc = 9;                                                  \
+        memset(c, 0, sizeof c);                                                                                        \
+        name(i ? "N" : "R", i ? "R" : "N", &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc);                      \
+        expect(#name, c, who, 0);                                                                                      \
+    }
+    FORTRAN_NAMES(X)
+#undef X
+#define X(name, integer)                                                                                               \
+    for (int i = 0; i < 3; i++) {                                                                                      \
+        memset(c, 0, sizeof c);                                                                                        \
+        name(settings[i][0], settings[i][1], settings[i][2], 2, 3, 4, alpha, a, 7, b, 8, beta, c, 9);                  \
+        expect(#name, c, who, settings[i][0]);                                                                         \
+    }
+    C_NAMES(X)
+#undef X
+}
+
 /* A process of its own calls without another BLAS. */
 static void expect_the_end(void)
 {
@@ -81,6 +106,7 @@ int main(int argc, char **argv)
     expect_the_end();
     void *first = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     call_all(1.0f);
+    call_unknown(1.0f);
     void *second = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
     if (!first || !second || dlclose(first))
         return 2;

@@ -5,6 +5,7 @@
 #include "other_blas.h"
 
 #include "core/plain.h"
+#include "core/wrote.h"
 #include "rung.h"
 
 #include <dlfcn.h>
@@ -93,6 +94,13 @@ void rung_context_destroy(rung_context *context)
 {
     closed += context == (rung_context *)&configs;
     open_now -= context == (rung_context *)&configs;
+}
+
+static int has_written;
+
+int rung_context_wrote(const rung_context *context)
+{
+    return context == (rung_context *)&configs && has_written;
 }
 
 const char *rung_last_error(void)
@@ -226,7 +234,9 @@ static void *try(void *of)
 {
     const attempt *t = of;
     const char *name = names[t->name];
-    const int wrong = t->status == RUNG_INVALID_ARGUMENT && t->position > 0, c_name = t->name >= FIRST_C_NAME;
+    /* a and b are there, so that Rung can only have refused their addresses, which BLAS takes */
+    const int address = t->position == 7 || t->position == 9, c_name = t->name >= FIRST_C_NAME;
+    const int wrong = t->status == RUNG_INVALID_ARGUMENT && t->position > 0 && !address;
     if (!t->first) {
         reset();
         answers[0].status = RUNG_SUCCESS;
@@ -372,13 +382,18 @@ static int work(const char *mode, const char *other)
     if (strcmp(mode, "alone") != 0 && !dlopen(other, RTLD_NOW | RTLD_LOCAL))
         return 2;
     for (int i = 0; i < MOST_ANSWERS; i++)
-        answers[i].status =
-            strcmp(mode, "alone") == 0 || strcmp(mode, "refused") == 0 ? RUNG_UNSUPPORTED : RUNG_SUCCESS;
+        answers[i].status = strcmp(mode, "alone") == 0 || strcmp(mode, "refused") == 0 || strncmp(mode, "half", 4) == 0
+                                ? RUNG_UNSUPPORTED
+                                : RUNG_SUCCESS;
+    has_written = strncmp(mode, "half", 4) == 0;
     if (strcmp(mode, "disabled") == 0)
         setenv("RUNG_DISABLE", "1", 1);
     opened[0] = strcmp(mode, "no GPU") == 0 ? RUNG_NO_DEVICE : strcmp(mode, "no memory") == 0 ? RUNG_OUT_OF_MEMORY : 0;
     opened[1] = strcmp(mode, "no memory") == 0 ? RUNG_OUT_OF_MEMORY : RUNG_SUCCESS;
-    if (strcmp(mode, "all") == 0) {
+    if (strcmp(mode, "half done") == 0) {
+        reset();
+        call(5, 0, -2.0f);
+    } else if (strcmp(mode, "all") == 0) {
         for (int i = 0; i < 3;
              i++) /* answered, handed on, and a wrong argument, the last two twice by each of two entries */
             for (int again = 0; again < 1 + 3 * (i > 0); again++) {
@@ -468,6 +483,10 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"refused", "RUNG_X", "", 0, 1, "calls 1, C 1\n"},
         {"alone", "RUNG_X", "", SIGABRT, 1,
          "sgemm_: Rung could not compute this product (as recorded), and no other BLAS is loaded that could\n"},
+        {"half done", "RUNG_X", "", SIGABRT, 1,
+         "cblas_sgemm64_: Rung could not compute this product (as recorded), and C may have been written: another BLAS "
+         "would add to that\n"},
+        {"half done, not read", "RUNG_X", "", 0, 1, "calls 1, C 1\n"}, /* beta is 0: the other BLAS begins anew */
         {"all", "RUNG_REPORT", "stderr", 0, 1, ": 1 call answered, 8 handed on to the other BLAS\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: Rung could not compute it\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: an argument that BLAS refuses\n"},

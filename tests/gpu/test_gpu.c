@@ -1,6 +1,7 @@
 /* The CUDA backend's host side against a stand-in for libcuda: discovery and its failures, launches, staging of host
  * operands, mixed pointers, capture, and every driver call failing once. Runs without a GPU. */
 #include "../support.h"
+#include "core/wrote.h"
 #include "fake_libcuda.h"
 #include "rung_catalog.h"
 #include "rung_tools.h"
@@ -2471,6 +2472,55 @@ static int open_things(void)
            gpu->pushed;
 }
 
+/* A product in panels whose second launch fails has written its first rows: the drop-ins ask, and do not have another
+ * library add to them. One whose first launch fails has not. */
+static void what_is_half_done_is_told(void **state)
+{
+    (void)state;
+    enum { MOST = 16 };
+    rung_context *context;
+    product p;
+    long launches[MOST];
+    int count = 0;
+    char name[64];
+    assert_ok(open_context(0, &context));
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 140000, 61, 4, 0, 1, 5);
+    const size_t bytes = p.count_c * sizeof(float);
+    float *was = malloc(bytes), *c = pinned(NULL, bytes); /* which results reach at once */
+    p.gemm.beta = -0.5f;
+    product_reset(&p);
+    rung_gemm g = p.gemm;
+    g.c = c;
+    memcpy(was, p.gemm.c, bytes);
+    for (int i = 0; i < 2; i++) { /* the first opens what the second has */
+        memcpy(c, was, bytes);
+        empty_log();
+        assert_ok(run_rung(context, &g));
+    }
+    assert_true(memcmp(c, was, bytes) != 0);
+    for (long call = 1; call <= gpu->calls && count < MOST; call++) {
+        name_of_call(call, name, sizeof name);
+        if (strstr(name, "cuLaunchKernel"))
+            launches[count++] = call;
+    }
+    assert_true(count >= 2);
+    for (int i = 0; i < count; i++) {
+        memcpy(c, was, bytes);
+        empty_log();
+        gpu->fail_call = launches[i];
+        gpu->fail_result = 719;
+        assert_int_equal(run_rung(context, &g), RUNG_DEVICE_ERROR);
+        gpu->fail_call = 0;
+        assert_int_equal(rung_context_wrote(context), i > 0);
+        assert_int_equal(memcmp(c, was, bytes) != 0, i > 0);
+    }
+    rung_context_destroy(context);
+    pinned(c, 0);
+    free(was);
+    product_free(&p);
+    empty_log();
+}
+
 /* The lab's tools give back what they took, whichever driver's call fails. */
 static void tools_give_back_what_they_take(void **state)
 {
@@ -2609,6 +2659,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(host_operands_travel),
         cmocka_unit_test(pinned_operands_travel_directly),
         cmocka_unit_test(what_has_failed_leaves_operands_alone),
+        cmocka_unit_test(what_is_half_done_is_told),
         cmocka_unit_test(panels_travel),
         cmocka_unit_test(long_lines_travel),
         cmocka_unit_test(any_batch_fits_its_grid),

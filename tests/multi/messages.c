@@ -6,6 +6,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { MOST = 6, CASES = 10 };
 
@@ -73,6 +76,62 @@ static void *live(void *of)
     return NULL;
 }
 
+/* ---- a rank 0 that fails before the ranks meet ---- */
+
+static int has_random = 1;
+
+#pragma GCC visibility push(default)
+/* The library's calls come here first. */
+ssize_t getrandom(void *to, size_t bytes, unsigned flags)
+{
+    if (!has_random)
+        return -1;
+    return syscall(SYS_getrandom, to, bytes, flags);
+}
+#pragma GCC visibility pop
+
+static void *fail_to_meet(void *of)
+{
+    own_seat *seat = of;
+    rung_multi *multi;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.transport = RUNG_TRANSPORT_MPI;
+    config.communicator = seat;
+    config.threads = 1;
+    const rung_status status = rung_multi_create(&multi, &config);
+    run.right[seat->rank] = status == (seat->rank ? RUNG_DEVICE_ERROR : RUNG_INTERNAL) &&
+                            strcmp(rung_last_error(), seat->rank ? "rank 0 cannot listen for the other ranks"
+                                                                 : "no random numbers for the ranks' secret") == 0;
+    if (!run.right[seat->rank])
+        fprintf(stderr, "rank %d: %s: %s\n", seat->rank, rung_status_name(status), rung_last_error());
+    return NULL;
+}
+
+/* The others wait for what rank 0 shares with them: it tells them that it has failed. */
+static int all_hear_of_rank_0(own_world_new_function *world_new, own_world_end_function *world_end)
+{
+    enum { RANKS = 3 };
+    pthread_t threads[RANKS];
+    int64_t operations;
+    char why[256];
+    int right = 1;
+    own_world *world = world_new(RANKS, 1);
+    has_random = 0;
+    unsetenv("RUNG_SECRET");
+    for (int r = 0; r < RANKS; r++) {
+        run.seats[r] = (own_seat){world, r};
+        if (pthread_create(&threads[r], NULL, fail_to_meet, &run.seats[r]))
+            return 0;
+    }
+    for (int r = 0; r < RANKS; r++) {
+        pthread_join(threads[r], NULL);
+        right &= run.right[r];
+    }
+    has_random = 1;
+    return !world_end(world, &operations, why) && right;
+}
+
 static void *find(void *library, const char *name)
 {
     void *found = dlsym(library, name);
@@ -93,6 +152,8 @@ int main(int argc, char **argv)
     *(void **)&world_new = find(library, "own_world_new");
     *(void **)&world_end = find(library, "own_world_end");
     setenv("RUNG_MPI", argv[1], 1);
+    if (!all_hear_of_rank_0(world_new, world_end))
+        return 1;
     setenv("RUNG_CONTROL", "0", 1);
     setenv("RUNG_TIMEOUT_S", "300", 1);
     for (int i = 0; i < 4; i++) {

@@ -379,7 +379,7 @@ static int failing(void)
 }
 
 /* Each of NCCL's calls fails once on rank 1, at once or later: it says which one, and all others hear of it in time. */
-static int refused(void)
+static int refused(const fake *gpu)
 {
     static const struct {
         const char *call, *words;
@@ -407,13 +407,15 @@ static int refused(void)
     setenv("RUNG_CONTROL", "1", 1); /* whatever else it is leaves the connection on */
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         rung_multi *multi = NULL;
-        const int in_pieces = each[i].in_pieces;
+        const int in_pieces = each[i].in_pieces, splits = strstr(each[i].call, "Split") != NULL;
         parts p = {0};
         const double start = now_s();
         if (me == 1 && each[i].at_start)
             setenv("FAKE_NCCL_FAILS", each[i].call, 1);
         rung_status status = open_rank(&multi, timeout_s);
         int right = (status != RUNG_SUCCESS) == each[i].at_start && (status == RUNG_SUCCESS) == (multi != NULL);
+        layout_case before = large_case(ranks, 1); /* leaves buffers for the next product, which has another grid */
+        right = right && (!splits || one_case(multi, &before));
         for (int c = 0; right && status == RUNG_SUCCESS && c < (in_pieces ? 30 : 1); c++) {
             layout_case t = in_pieces ? case_at(c, ranks, 0) : large_case(ranks / 2, 2); /* it goes in whole panels */
             parts_drop(multi, &p);
@@ -429,9 +431,9 @@ static int refused(void)
             parts_drop(multi, &p);
         rung_multi_destroy(multi);
         files = i == 0 ? open_files() : files;
-        if (!right || open_files() != files) {
-            fprintf(stderr, "rank %d: where %s fails %d files are open, not %d: %s\n", me, each[i].call, open_files(),
-                    files, rung_last_error());
+        if (!right || open_files() != files || (splits && gpu->memory)) {
+            fprintf(stderr, "rank %d: where %s fails %d files are open, not %d, and %d blocks of the GPU: %s\n", me,
+                    each[i].call, open_files(), files, gpu->memory, rung_last_error());
             return 0;
         }
     }
@@ -501,7 +503,7 @@ static int child(const char *libcuda, const char *libnccl, const char *mode)
                 : strcmp(mode, "stopped") == 0  ? survive(2.0, " within ")
                 : strcmp(mode, "secret") == 0   ? secret()
                 : strcmp(mode, "lives") == 0    ? lives(get())
-                : strcmp(mode, "refused") == 0  ? refused()
+                : strcmp(mode, "refused") == 0  ? refused(get())
                                                 : failing();
     if (get()->pushed) { /* whatever happened, the thread's own context is current again */
         fprintf(stderr, "rank %d: %d of the driver's contexts are still current\n", me, (int)get()->pushed);

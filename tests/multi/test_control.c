@@ -127,8 +127,15 @@ int __wrap_accept(int fd, struct sockaddr *from, socklen_t *length)
     return must_fail(ACCEPT) ? -1 : __real_accept(fd, from, length);
 }
 
+static _Thread_local int meets_itself; /* of so many connections the system lends each the port that it asks for */
+
 int __wrap_connect(int fd, const struct sockaddr *at, socklen_t length)
 {
+    const int on = 1;
+    if (meets_itself > 0 && meets_itself--) {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        assert_int_equal(__real_bind(fd, at, length), 0);
+    }
     return must_fail(CONNECT) ? -1 : __real_connect(fd, at, length);
 }
 
@@ -490,6 +497,27 @@ static void silence_ends_by_the_time_limit(void **state)
     close(mute);
 }
 
+/* A rank that comes before rank 0 listens may be connected to itself: it closes that, which has rank 0's port, and
+ * tries again. */
+static void a_rank_is_not_its_own_rank_0(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    int nobody = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(nobody, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(getsockname(nobody, (struct sockaddr *)&at, &length), 0);
+    close(nobody);
+    char where[64], words[WORDS];
+    snprintf(where, sizeof where, "127.0.0.1:%d", ntohs(at.sin_port));
+    snprintf(words, sizeof words, "rank 1 cannot reach rank 0 at %s within 0.3 s: Connection refused", where);
+    multi_control *c = NULL;
+    meets_itself = 1;
+    assert_int_equal(multi_control_connect(&c, 1, RANKS, where, "of this test", 0.3), RUNG_DEVICE_ERROR);
+    assert_string_equal(rung_last_error(), words);
+    assert_int_equal(meets_itself, 0);
+}
+
 /* The other of two ranks leaves at once, or sends less than belongs. */
 typedef struct leaver {
     char where[CONTROL_ADDRESS_BYTES];
@@ -764,6 +792,7 @@ int main(void)
                                        cmocka_unit_test(any_call_may_fail),
                                        cmocka_unit_test(who_cannot_send_says_why),
                                        cmocka_unit_test(silence_ends_by_the_time_limit),
+                                       cmocka_unit_test(a_rank_is_not_its_own_rank_0),
                                        cmocka_unit_test(who_leaves_is_told),
                                        cmocka_unit_test(addresses_are_read_as_they_are),
                                        cmocka_unit_test(a_nameless_machine_tells_an_address),

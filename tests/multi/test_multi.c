@@ -529,14 +529,18 @@ static void descriptors_of_any_numbers(void **state)
             char words[64];
             snprintf(words, sizeof words, "descriptor of A: %s is %lld: ", names[wrong], (long long)x[wrong]);
             assert_int_equal(d.ld, 1);
+            for (int rank = -1; rank <= RANKS; rank++) { /* how much to allocate is asked before any call */
+                assert_int_equal(rung_matrix_rows(&d, rank), 0);
+                assert_int_equal(rung_matrix_cols(&d, rank), 0);
+            }
             assert_int_equal(rung_scatter(multi, 0, memory, 20, places, &d), RUNG_INVALID_ARGUMENT);
             if (!strstr(rung_last_error(), words))
                 fail_msg("'%s' does not say '%s'", rung_last_error(), words);
             continue;
         }
         for (d.row_source = 0; d.row_source < d.grid_rows; d.row_source++)
-            for (int rank = 0; rank < RANKS + 1; rank++) {
-                const int row = rank / d.grid_cols, col = rank % d.grid_cols, inside = row < d.grid_rows;
+            for (int rank = -2; rank < RANKS + 1; rank++) {
+                const int row = rank / d.grid_cols, col = rank % d.grid_cols, inside = rank >= 0 && row < d.grid_rows;
                 int64_t rows = 0, cols = 0;
                 for (int64_t i = 0; i < d.m && inside; i++)
                     rows += (i / d.mb + d.row_source) % d.grid_rows == row;
@@ -548,6 +552,36 @@ static void descriptors_of_any_numbers(void **state)
                     assert_int_equal(d.ld, rows > 1 ? rows : 1);
             }
     }
+    rung_multi_destroy(multi);
+    rung_matrix d;
+    rung_matrix_init(&d, 8, 8, 1, 1, 1 << 17, 1 << 17); /* more ranks than an int counts */
+    assert_int_equal(rung_matrix_rows(&d, 0), 1);
+    assert_int_equal(rung_matrix_cols(&d, 7), 1);
+    assert_int_equal(rung_matrix_cols(&d, 8), 0);
+    assert_int_equal(rung_matrix_rows(NULL, 0), 0);
+    assert_int_equal(rung_matrix_cols(NULL, 0), 0);
+}
+
+/* C on an operand is refused as rung_sgemm refuses it: tiles of C that are done would be read as parts of A or B. C
+ * between an operand's lines is not. */
+static void a_result_on_its_operand_is_refused(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    rung_multi *multi = local(2);
+    static float memory[3 * N * N], apart[N * N];
+    for (int i = 0; i < 3 * N * N; i++)
+        memory[i] = (float)(i % 7);
+    float *a = memory, *b = memory + N * N, *on_a = a + N * N - 1, *on_b = b + 1;
+    refused(rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, N, N, N, 1.0f, a, N, b, N, 0.0f, a, N), RUNG_INVALID_ARGUMENT,
+            "overlaps a (");
+    refused(rung_multi_sgemm(multi, RUNG_ROW_MAJOR, 0, 0, N, N, N, 1.0f, a, N, b, N, 0.0f, on_b, N),
+            RUNG_INVALID_ARGUMENT, "overlaps b (");
+    refused(rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 1, N, N, N, 1.0f, a, N, apart, N, 0.0f, on_a, N),
+            RUNG_INVALID_ARGUMENT, "overlaps a (");
+    assert_int_equal(rung_last_error_argument(), 12);
+    assert_ok(rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, N / 2, N, N, 1.0f, a, N, b, N, 0.0f, a + N / 2, N));
+    assert_ok(rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, N, N, N, 0.0f, a, N, b, N, 0.5f, a, N));
     rung_multi_destroy(multi);
 }
 
@@ -563,6 +597,7 @@ int main(void)
                                        cmocka_unit_test(descriptors_of_any_numbers),
                                        cmocka_unit_test(one_step_outside_is_refused),
                                        cmocka_unit_test(host_operands),
+                                       cmocka_unit_test(a_result_on_its_operand_is_refused),
                                        cmocka_unit_test(missing_libraries),
                                        cmocka_unit_test(settings_that_cannot_be_are_told),
                                        cmocka_unit_test(k_is_cut_as_the_environment_says)};

@@ -622,6 +622,53 @@ static void arithmetic_does_not_depend_on_sizes(void **state)
     assert_int_equal(gpu->faults, 0);
 }
 
+/* A copy that is not waited for does not come later, into memory that the caller has given to others. */
+static void a_failed_download_is_over(void **state)
+{
+    (void)state;
+    enum { FLOATS = 64, CALLS = 40 };
+    float *to = malloc(FLOATS * sizeof *to), *from = calloc(FLOATS, sizeof *from);
+    int failed = 0;
+    gpu->eager = 0; /* a copy is made once somebody asks for it */
+    for (long call = 1; call <= CALLS; call++) {
+        rung_multi *multi;
+        void *device;
+        assert_ok(open_gpus(&multi, 1, 20.0));
+        assert_ok(rung_multi_alloc(multi, 0, FLOATS * 4, &device));
+        assert_ok(rung_multi_upload(multi, 0, device, from, FLOATS * 4));
+        gpu->calls = 0;
+        gpu->fail_call = call;
+        gpu->fail_result = 719;
+        const rung_status status = rung_multi_download(multi, 0, to, device, FLOATS * 4);
+        gpu->fail_call = 0;
+        failed += status != RUNG_SUCCESS;
+        for (int i = 0; i < FLOATS; i++)
+            to[i] = 5.0f;
+        rung_multi_free(multi, 0, device);
+        rung_multi_destroy(multi);
+        for (int i = 0; i < FLOATS; i++)
+            if (to[i] != 5.0f)
+                fail_msg("call %ld failing: what was downloaded came after the call", call);
+    }
+    assert_true(failed > 3);
+    free(to);
+    free(from);
+}
+
+/* A GPU that reaches no more others by itself is copied from and to by the driver, as one that reaches none. */
+static void gpus_may_reach_too_many(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    layout_case t = large(2, 2, 1);
+    gpu->fail_name = "cuCtxEnablePeerAccess";
+    gpu->fail_result = 711;
+    assert_ok(open_gpus(&multi, 4, 20.0));
+    gpu->fail_name = NULL;
+    check(multi, &t, 4);
+    rung_multi_destroy(multi);
+}
+
 static void devices_are_checked(void **state)
 {
     (void)state;
@@ -683,6 +730,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(whole_matrices_come_and_go, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(spans_are_taken, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(arithmetic_does_not_depend_on_sizes, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(a_failed_download_is_over, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(gpus_may_reach_too_many, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(devices_are_checked, no_failure, nothing_left_open)};
     return cmocka_run_group_tests(tests, open_fake, NULL);
 }

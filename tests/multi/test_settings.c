@@ -79,7 +79,7 @@ static void panels_and_waves(void **state)
     static const struct {
         const char *wave;
         int64_t is;
-    } waves[] = {{NULL, 1 << 22}, {"", 1 << 22}, {"5000", 5000}};
+    } waves[] = {{NULL, 1 << 22}, {"", 1 << 22}, {"5000", 5000}, {"1", 1}, {"0.5", 1}, {"1e-9", 1}};
     for (size_t i = 0; i < sizeof waves / sizeof *waves; i++) {
         set("RUNG_MULTI_WAVE", waves[i].wave);
         rung_multi *multi = opened(0.0);

@@ -3,6 +3,8 @@
 #include "fake_cublas.h"
 #include "rung.h"
 
+#include "core/wrote.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,11 +18,14 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 /* ---- a Rung that records ---- */
 
 static rung_gemm seen;
 static int seen_count;
+static _Thread_local int slow_calls;
+static sem_t is_within;
 static rung_config seen_config;
 static rung_status next_status;
 enum { MOST_CONTEXTS = 300 };
@@ -76,6 +81,10 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
     expect_open(context);
     seen = *gemm;
     seen_count++;
+    if (slow_calls) {
+        sem_post(&is_within);
+        usleep(200000); /* what is under test waits for this call, or does not and hangs */
+    }
     return next_status;
 }
 rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *counts)
@@ -83,6 +92,12 @@ rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *
     expect_open(context);
     *counts = (rung_guard_counts){.blocks = 7, .strict_blocks = 2, .strict_elements = 1};
     return RUNG_SUCCESS;
+}
+static int has_written;
+int rung_context_wrote(const rung_context *context)
+{
+    expect_open(context);
+    return has_written;
 }
 const char *rung_last_kernel(const rung_context *context)
 {
@@ -444,6 +459,55 @@ static int make_report(void)
     return wrong;
 }
 
+/* A thread is within a timed call, which has the report's lock, while another one forks. The child calls, too, and ends
+ * as a program does. */
+static void *call_slowly(void *wrong)
+{
+    slow_calls = 1;
+    *(int *)wrong += plain() != 0;
+    return NULL;
+}
+
+static int make_children(void)
+{
+    pthread_t other;
+    int wrong = 0, status;
+    reset(NULL);
+    sem_init(&is_within, 0, 0);
+    wrong += plain() != 0;
+    wrong += pthread_create(&other, NULL, call_slowly, &wrong) != 0;
+    sem_wait(&is_within);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(100); /* where it waits in vain */
+        exit(plain() != 0);
+    }
+    wrong += waitpid(child, &status, 0) != child || status != 0;
+    wrong += pthread_join(other, NULL) != 0;
+    return wrong;
+}
+
+static void a_child_tells_its_own_calls(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/rung-report-XXXXXX", text[4096] = "";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    setenv("RUNG_LIBCUDA", real, 1);
+    setenv("RUNG_REPORT_TIME", "1", 1);
+    const int code = in_process("children", "RUNG_REPORT", path);
+    unsetenv("RUNG_LIBCUDA");
+    unsetenv("RUNG_REPORT_TIME");
+    assert_true(read(file, text, sizeof text - 1) > 0);
+    close(file);
+    unlink(path);
+    assert_int_equal(code, 0);
+    const char *first = strstr(text, ": 1 call answered, 0 handed on"), *last = strstr(text, ": 2 calls answered, 0");
+    assert_true(first && last && first < last);
+    assert_non_null(strstr(text, "guard of accurate products: 0 blocks"));
+    assert_non_null(strstr(last, "guard of accurate products: 14 blocks"));
+}
+
 /* A line of the report. */
 typedef struct reported {
     char entry[64], op[3], gpu[16], peer[16], by[64];
@@ -697,6 +761,36 @@ static void bad_calls_get_the_real_status(void **state)
     assert_int_equal(calls[0], 2);
 }
 
+static int64_t product[64], layout_a[64], layout_b[64], layout_c[64], layout_d[64];
+static void set_lt(void);
+
+/* What Rung may have written before it failed cuBLAS must not add to: the program is told. Where C is not read, cuBLAS
+ * may begin anew. */
+static void what_is_half_done_is_not_handed_on(void **state)
+{
+    static const float none = 0.0f;
+    enum { EXECUTION_FAILED = 13 };
+    for (int written = 0; written < 2; written++)
+        for (int reads = 0; reads < 3; reads++) {
+            reset(state);
+            set_lt();
+            next_status = RUNG_OUT_OF_MEMORY;
+            has_written = written;
+            handle.pointer_mode = reads == 2;
+            product[2] = reads == 2;
+            const void *scalar = reads == 0 ? &none : reads == 1 ? &beta : (const void *)0x20;
+            const int ends = written && reads;
+            assert_int_equal(cublasSgemm_v2(&handle, 0, 0, 11, 12, 13, &alpha, a, 14, b, 15, scalar, c, 16),
+                             ends ? EXECUTION_FAILED : 100);
+            assert_int_equal(calls[0], !ends);
+            assert_int_equal(cublasLtMatmul(&handle, product, &alpha, a, layout_a, b, layout_b, scalar, c, layout_c, c,
+                                            layout_d, NULL, NULL, 0, &stream_object),
+                             ends ? EXECUTION_FAILED : 114);
+            assert_int_equal(calls[14], !ends);
+        }
+    has_written = 0;
+}
+
 static void device_scalars(void **state)
 {
     (void)state;
@@ -751,8 +845,6 @@ static void stream_and_math_follow_the_handle(void **state)
 }
 
 /* ---- cublasLt ---- */
-
-static int64_t product[64], layout_a[64], layout_b[64], layout_c[64], layout_d[64];
 
 static void set_layout(int64_t *layout, int64_t rows, int64_t cols, int64_t ld)
 {
@@ -1014,6 +1106,7 @@ enum {
     NO_STREAM,
     REFUSED,
     FAILED,
+    HALF_DONE,
     NO_ALPHA,
     NO_BETA,
     NO_HANDLE,
@@ -1059,6 +1152,7 @@ static const char *const told[REASONS] = {
     [NO_STREAM] = "Rung refuses this stream or math",
     [REFUSED] = "an argument Rung refuses",
     [FAILED] = "status", /* its name, by this program's Rung */
+    [HALF_DONE] = "not asked, as C may have been written when Rung failed",
     [NO_ALPHA] = "alpha or beta is NULL",
     [NO_BETA] = "alpha or beta is NULL",
     [NO_HANDLE] = "a handle that cuBLAS refuses",
@@ -1103,7 +1197,10 @@ static int call_wrong(int how)
     gpu_now = how == NO_GPU ? -1 : 3;
     refuses_device = how == NO_CONTEXT;
     refuses_stream = how == NO_STREAM;
-    next_status = how == REFUSED ? RUNG_INVALID_ARGUMENT : how == FAILED ? RUNG_OUT_OF_MEMORY : RUNG_SUCCESS;
+    next_status = how == REFUSED                      ? RUNG_INVALID_ARGUMENT
+                  : how == FAILED || how == HALF_DONE ? RUNG_OUT_OF_MEMORY
+                                                      : RUNG_SUCCESS;
+    has_written = how == HALF_DONE;
     handle.math_mode = how == OTHER_MATH ? 1 : how == LATER_CHIP ? 4 : 0;
     gpu_major = how == LATER_CHIP || how == LATER_CHIP_COMPUTE ? 10 : 9;
     return cublasGemmEx(how == NO_HANDLE ? NULL : &handle, how == OTHER_TRANS_A ? 3 : 0, how == OTHER_TRANS_B ? -1 : 0,
@@ -1258,14 +1355,16 @@ int main(int argc, char **argv)
     int how;
     if (argc > 2 && sscanf(argv[2], "wrong%d", &how) == 1) {
         reset(NULL);
-        return (how < FIRST_LT ? call_wrong(how) : call_wrong_lt(how)) < 100; /* its own statuses begin there */
+        const int status = how < FIRST_LT ? call_wrong(how) : call_wrong_lt(how);
+        return how == HALF_DONE ? status != 13 : status < 100; /* its own statuses begin there */
     }
     if (argc > 2 && strncmp(argv[2], "without", 7) == 0)
         return reset(NULL) || call_without(argv[2][7] != 0);
     if (argc > 2)
-        return strcmp(argv[2], "maths") == 0    ? check_maths()
-               : strcmp(argv[2], "unlike") == 0 ? make_unlike_calls()
-                                                : make_report();
+        return strcmp(argv[2], "maths") == 0      ? check_maths()
+               : strcmp(argv[2], "children") == 0 ? make_children()
+               : strcmp(argv[2], "unlike") == 0   ? make_unlike_calls()
+                                                  : make_report();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(translates, reset),
         cmocka_unit_test_setup(translates_64, reset),
@@ -1274,12 +1373,14 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(variables_mean_what_they_say, reset),
         cmocka_unit_test_setup(every_setting_meets_every_math, reset),
         cmocka_unit_test_setup(the_report_tells_calls_and_times, reset),
+        cmocka_unit_test_setup(a_child_tells_its_own_calls, reset),
         cmocka_unit_test_setup(the_report_has_a_line_for_each_kind_of_call, reset),
         cmocka_unit_test_setup(the_report_has_room_for_256_contexts, reset),
         cmocka_unit_test_setup(gpus_that_there_is_no_room_for_are_handed_on, reset),
         cmocka_unit_test_setup(a_thread_may_call_while_it_ends, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
+        cmocka_unit_test_setup(what_is_half_done_is_not_handed_on, reset),
         cmocka_unit_test_setup(device_scalars, reset),
         cmocka_unit_test_setup(lt_translates, reset),
         cmocka_unit_test_setup(lt_reads_rows, reset),

@@ -92,6 +92,7 @@ typedef struct rung_cuda {
     rung_chain *chain;         /* made by the first product of several launches in a row */
     const rung_kernel *ran;    /* that computed the last product */
     uint64_t writes;           /* so many launches that may have written C are queued */
+    uint64_t writes_before;    /* the last product */
     /* Where the launch of this run is kept, if it is the only one, and whose operands it reads; NULL: nowhere. */
     rung_rerun *keep;
     const rung_problem *keep_of;

@@ -278,6 +278,7 @@ static rung_status cuda_run(void *state, const rung_choice *choice, const rung_p
     rung_cuda *cuda = state;
     entered before;
     cuda->ran = choice->kernel;
+    cuda->writes_before = cuda->writes;
     RUNG_TRY(enter(cuda, &before));
     rung_status status = run_entered(cuda, &before, choice, problem, rerun);
     leave(cuda, &before);
@@ -287,6 +288,12 @@ static rung_status cuda_run(void *state, const rung_choice *choice, const rung_p
 static const rung_kernel *cuda_ran(const void *state)
 {
     return ((const rung_cuda *)state)->ran;
+}
+
+static int cuda_wrote(const void *state)
+{
+    const rung_cuda *cuda = state;
+    return cuda->writes != cuda->writes_before;
 }
 
 static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *result)
@@ -337,6 +344,7 @@ const rung_backend rung_cuda_backend = {
     .floors_us = cuda_floors_us,
     .run = cuda_run,
     .ran = cuda_ran,
+    .wrote = cuda_wrote,
     .ssum = cuda_ssum,
     .synchronize = cuda_synchronize,
     .guard_counts = cuda_guard_counts,

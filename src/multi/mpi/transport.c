@@ -220,9 +220,11 @@ static int mpi_share(void *state, void *data, int64_t bytes, char *why)
 static void mpi_close(void *state, int failed)
 {
     mpi_state *s = state;
+    int over = 0;
+    MPI_Finalized(&over); /* then the program has ended MPI, and the communicator with it */
     if (failed)
         failed_ever = 1;
-    else
+    else if (!over)
         MPI_Comm_free(&s->comm);
     free(s);
 }
