@@ -816,6 +816,26 @@ static void tell_shared(const machine *on)
     }
 }
 
+/* Sums up the calls of products that many threads share: cells of a grid, and strips of pieces of k. */
+static void tell_many(const machine *on)
+{
+    static const walk walks[] = {{.size = {384, 768, 256}},  {.size = {700, 130, 300}},  {.size = {90, 1500, 320}},
+                                 {.size = {16, 2000, 2000}}, {.size = {16, 1800, 2000}}, {.size = {4, 4096, 1600}}};
+    for (int threads = 7; threads <= 16; threads += threads == 7 ? 1 : 4) {
+        printf("%s %s %d threads:", on->processor, on->family, threads);
+        for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
+            rung_cpu_args p = args_at(on, &walks[i], walks[i].size[0], i % 2, i / 2 % 2);
+            p.threads = threads;
+            atomic_store(&calls_told, 0);
+            if (rung_cpu_gemm(&p) != RUNG_SUCCESS)
+                exit(2);
+            const uint64_t told = atomic_load(&calls_told);
+            printf(" %08x", (unsigned)(told ^ told >> 32));
+        }
+        printf("\n");
+    }
+}
+
 /* Nothing else lies near an operand: what is asked for behind a workspace's end must not look like a part of one. */
 static float *reserve(void)
 {
@@ -882,6 +902,7 @@ int main(int count, char **words)
         drawn = 20261127;
         tell_threads(&on);
         tell_shared(&on);
+        tell_many(&on);
         tell_few(&on);
         tell_far(&on);
         tell_small(&on);

@@ -242,14 +242,14 @@ static void products_after_fork(void **state)
 }
 
 /* There is one shape for each way through the CPU backend, and for each of its ways to share the work. */
-static const int64_t paths[][3] = {{90, 80, 70},    {300, 300, 300}, {600, 330, 1100}, {40, 600, 300}, {8, 300, 1100},
-                                   {1, 1000, 600},  {600, 40, 300},  {700, 5, 300},    {20, 20, 4200}, {20, 600, 600},
-                                   {120, 194, 150}, {330, 98, 120},  {2, 9000, 1100}};
+static const int64_t paths[][3] = {{90, 80, 70},    {300, 300, 300}, {600, 330, 1100}, {40, 600, 300},  {8, 300, 1100},
+                                   {1, 1000, 600},  {600, 40, 300},  {700, 5, 300},    {20, 20, 4200},  {20, 600, 600},
+                                   {120, 194, 150}, {330, 98, 120},  {2, 9000, 1100},  {16, 1500, 1600}};
 
 /* Compares the bits of a product on several threads with those on one: they are the shape's matter alone. */
 static void same_bits(rung_context *alone, const int64_t shape[3], int form, int pad, uint64_t seed)
 {
-    static const int threads[] = {2, 3, 5, 8};
+    static const int threads[] = {2, 3, 5, 8, 12};
     product p;
     product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1 & 1, shape[0], shape[1], shape[2], pad, 1, seed);
     p.gemm.beta = form & 4 ? 0.0f : 0.5f;

@@ -81,7 +81,7 @@ static void add_parts(void *argument, int64_t task, float *workspace)
 /* Computes pieces of k, each into a result of its own. More threads than pieces cut the columns of long rows too. */
 rung_status rung_gemm_parts(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
-    enum { PART_STRIP_LEAST = 2048, ADD_LEAST = 256 };
+    enum { PART_STRIP_LEAST = 448, ADD_LEAST = 256 };
     int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
     job j = {.p = p, .plan = plan, .part_k = round_up(divide_up(p->k, plan->parts), 16)};
     int64_t n = plan->transposed ? p->m : p->n;
