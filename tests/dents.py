@@ -31,8 +31,8 @@ def row(m, n, k, us, rest="", kind="bench"):
 
 ROWS = [
     row(8, 8, 8, 2.0),  # twice the time of the one below, in the quicker of its runs
-    row(8, 9, 8, 5.0),
     row(8, 9, 8, 1.0),
+    row(8, 9, 8, 5.0),
     row(9, 8, 8, 1.07),  # 8x9x8 is not larger, and 10x10x8 takes as long
     row(10, 10, 8, 1.07),
     row(4, 4, 4, 1.08),  # a border: the larger 8x9x8 takes 1.0
