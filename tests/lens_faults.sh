@@ -70,6 +70,8 @@ look missing_products_wait 1 "line 34: writes shared zeros .*, which a tensor co
 look unpublished_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
 look anothers_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
 look unawaited_copy 1 "block (0,0,0), thread 0, .* line 21: fills shared memory, which is another block's once this one ends: nobody waits until it has"
+look unread_store 1 "thread 5, .* line 24: stores from shared memory, which is another block's once this one ends: nobody waits until it is read"
+look unread_store 1 "; 0 findings" --alpha 2 # it waits
 look tells 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_threadfence 1 "line 31: reads byte 0 of C, which block 0 wrote: no __threadfence stands between that and what tells of it"
 look another_threads_write 1 "line 31: reads byte 8 of C, which block 0 wrote: no __threadfence stands between"

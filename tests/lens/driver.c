@@ -456,6 +456,22 @@ static void keepers(void)
     }
 }
 
+static void keep_and_overrun(int pieces)
+{
+    keep(pieces);
+    write_at(PIECE_BYTES);
+}
+
+/* Neither hides the other. */
+static void keepers_that_overrun(void)
+{
+    char said[200];
+    expect(ended(keep_and_overrun, 2, said) == 0, 0, "memory that is kept, and a byte beyond a piece");
+    expect(strcmp(said, "lens: 2 pieces of memory, 3000 bytes, were not given back\n"
+                        "lens: the host wrote beyond the ends of a piece of memory\n") != 0,
+           0, said);
+}
+
 /* What is kept of the launches so far is handed out by number, and nothing before the first or behind the last one. */
 static void kept_launches(void)
 {
@@ -501,6 +517,7 @@ int main(int argc, char **argv)
     kept_launches();
     overruns();
     keepers();
+    keepers_that_overrun();
     tensor_maps();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;
