@@ -879,10 +879,10 @@ int main(int count, char **words)
 {
     static const struct {
         const char *processor, *family;
-    } each[] = {{"zen1", "avx2_f32_6x16"},    {"zen3", "avx2_f32_6x16"},    {"zen4", "avx512_f32_8x48"},
-                {"zen4", "avx512_f32_8x24"},  {"zen5", "avx512_f32_8x48"},  {"emerald", "avx512_f32_8x48"},
-                {"emerald", "avx2_f32_6x16"}, {"zen5", "portable_f32_4x8"}, {"small", "avx512_f32_8x48"},
-                {"small", "avx512_f32_8x24"}};
+    } each[] = {{"zen1", "avx2_f32_6x16"},      {"zen3", "avx2_f32_6x16"},    {"zen4", "avx512_f32_8x48"},
+                {"zen4", "avx512_f32_8x24"},    {"zen4", "avx2_f32_6x16"},    {"zen5", "avx512_f32_8x48"},
+                {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"}, {"zen5", "portable_f32_4x8"},
+                {"small", "avx512_f32_8x48"},   {"small", "avx512_f32_8x24"}};
     if (other_tiles())
         return 1;
     int wrong = 0;

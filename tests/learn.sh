@@ -68,6 +68,7 @@ expect 0 "$RUNG_LEARN_DIR/e02_one_too_many\.cu is the starting file again; what 
 grep -q mine "$RUNG_LEARN_DIR/e02_one_too_many.cu.old" || { echo "reset lost the file below a long path"; bad=1; }
 RUNG_LEARN_DIR=$(folder_of 599)
 expect 1 "$too_long" 02
+expect 1 "$too_long" check 02
 RUNG_LEARN_DIR=$kept XDG_DATA_HOME=$(folder_of 583)
 expect 0 . hint 02
 [ -s "$XDG_DATA_HOME/rung/learn.json" ] || { echo "nothing is kept below a long path"; bad=1; }

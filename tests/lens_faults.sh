@@ -70,6 +70,8 @@ look missing_products_wait 1 "line 34: writes shared zeros .*, which a tensor co
 look unpublished_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
 look anothers_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
 look unawaited_copy 1 "block (0,0,0), thread 0, .* line 21: fills shared memory, which is another block's once this one ends: nobody waits until it has"
+look unread_store 1 "thread 5, .* line 24: stores from shared memory, which is another block's once this one ends: nobody waits until it is read"
+look unread_store 1 "; 0 findings" --alpha 2 # it waits
 look tells 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_threadfence 1 "line 31: reads byte 0 of C, which block 0 wrote: no __threadfence stands between that and what tells of it"
 look another_threads_write 1 "line 31: reads byte 8 of C, which block 0 wrote: no __threadfence stands between"
@@ -96,6 +98,7 @@ look awaited_in_vain 1 "thread 7, .* line 8: has looked for .* an endless loop" 
 (ulimit -v 450000; exec "$rung" lens --file "$folder/busy_lane.cu" --tile 16x16 --threads 256 --all 37x41x45) >"$out" 2>&1 || { echo "FAIL busy_lane, in 450 MB of addresses:"; tail -n 2 "$out"; failed=1; }
 look endless_reads 1 "endless_reads.cu line [78]: still runs after .* an endless loop" --patience 1
 look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 232448" --shared 300000
+look sound 1 "302048 bytes of shared memory, but a block has at most 232448" --shared 300000 # its own 2048 count
 # The lens's room for mbarriers: all of it, and one more.
 "$rung" lens --file "$folder/many_mbarriers.cu" --tile 16x16 --threads 256 16x16x256 >"$out" 2>&1 && grep -q 'nothing out of bounds' "$out" ||
     { echo "FAIL many_mbarriers, 256 of them:"; cat "$out"; failed=1; }

@@ -48,6 +48,9 @@ static void tell_every_kernels_cases(void)
         if (kernel->role != RUNG_REDUCE)
             tell_cases(kernel->name, kernel, RUNG_STRICT, kernel->backend);
     }
+    rung_kernel aligned = *rung_kernel_find("avx2_f32_6x16"); /* no row asks for addresses, but one may */
+    aligned.align_bytes = 16;
+    tell_cases("avx2_f32_6x16-aligned", &aligned, RUNG_STRICT, aligned.backend);
     for (int math = RUNG_STRICT; math <= RUNG_FAST; math++)
         for (int gpu = 0; gpu < 2; gpu++) {
             char name[64];

@@ -158,6 +158,8 @@ static void nothing_is_kept(void)
     const size_t after = mallinfo2().uordblks;
     expect(after < before + TIMES * LEAST / 2 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS,
            "the host's memory is given back");
+    void *host = NULL;
+    expect(CALL(cuMemHostAlloc, &host, SIZE_MAX / 2, 0), CUDA_ERROR_OUT_OF_MEMORY, "more than there is");
 }
 
 /* Launches of the first rung, of a product without elements. */
@@ -406,8 +408,10 @@ static int ended(void (*run)(int), int number, char said[200])
         exit(0);
     }
     close(pipes[1]);
-    const ssize_t length = read(pipes[0], said, 199);
-    said[length > 0 ? length : 0] = 0;
+    size_t length = 0;
+    for (ssize_t got = 1; got > 0; length += got > 0 ? (size_t)got : 0)
+        got = read(pipes[0], said + length, 199 - length);
+    said[length] = 0;
     close(pipes[0]);
     waitpid(child, &status, 0);
     return WEXITSTATUS(status);
@@ -456,6 +460,22 @@ static void keepers(void)
     }
 }
 
+static void keep_and_overrun(int pieces)
+{
+    keep(pieces);
+    write_at(PIECE_BYTES);
+}
+
+/* Neither hides the other. */
+static void keepers_that_overrun(void)
+{
+    char said[200];
+    expect(ended(keep_and_overrun, 2, said) == 0, 0, "memory that is kept, and a byte beyond a piece");
+    expect(strcmp(said, "lens: 2 pieces of memory, 3000 bytes, were not given back\n"
+                        "lens: the host wrote beyond the ends of a piece of memory\n") != 0,
+           0, said);
+}
+
 /* What is kept of the launches so far is handed out by number, and nothing before the first or behind the last one. */
 static void kept_launches(void)
 {
@@ -501,6 +521,7 @@ int main(int argc, char **argv)
     kept_launches();
     overruns();
     keepers();
+    keepers_that_overrun();
     tensor_maps();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;
