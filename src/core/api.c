@@ -23,6 +23,7 @@ static rung_status run_choice(rung_context *context, const rung_choice *choice, 
     rung_status status = context->backend->run(context->state, choice, problem, rerun);
     if (context->backend->ran)
         context->last = context->backend->ran(context->state);
+    context->half_done = status != RUNG_SUCCESS && context->backend->wrote && context->backend->wrote(context->state);
     return status;
 }
 
@@ -69,6 +70,7 @@ static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int
 {
     if (!context || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
+    context->half_done = 0; /* who is refused has written nothing */
     if (!in_order && rung_again_fits(&context->again, gemm))
         return run_choice(context, &context->again_choice, &context->again.problem, &context->again.rerun);
     rung_problem problem;

@@ -180,7 +180,7 @@ const char *rung_last_kernel(const rung_context *context)
 
 int rung_context_wrote(const rung_context *context)
 {
-    return context->backend->wrote && context->backend->wrote(context->state);
+    return context->half_done;
 }
 
 rung_status rung_context_synchronize(rung_context *context)

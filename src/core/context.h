@@ -12,6 +12,7 @@ struct rung_context {
     void *state;
     rung_config config;
     const rung_kernel *last;  /* what answered the last product */
+    int half_done;            /* it failed after it may have written C */
     const rung_kernel *plain; /* what answers plain ones without a plan; NULL: nothing does */
     rung_tuned tuned;
     rung_scope scope; /* what its plans depend on beside their shapes */

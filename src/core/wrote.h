@@ -4,8 +4,8 @@
 
 #include "rung.h"
 
-/* Returns whether the context's last product, which failed, may have written C: what beta is meant for is no longer
- * there. A GPU fails so between two launches. */
+/* Returns whether the context's last rung_gemm_run() has failed and may have written C: what beta is meant for is no
+ * longer there. A GPU fails so between two launches. */
 RUNG_API int rung_context_wrote(const rung_context *context);
 
 #endif

@@ -2514,6 +2514,12 @@ static void what_is_half_done_is_told(void **state)
         assert_int_equal(rung_context_wrote(context), i > 0);
         assert_int_equal(memcmp(c, was, bytes) != 0, i > 0);
     }
+    g.ldc--; /* a call that is refused has written nothing, whatever the one before did */
+    assert_int_equal(rung_gemm_run(context, &g), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_context_wrote(context), 0);
+    g.ldc++;
+    assert_ok(run_rung(context, &g));
+    assert_int_equal(rung_context_wrote(context), 0);
     rung_context_destroy(context);
     pinned(c, 0);
     free(was);
