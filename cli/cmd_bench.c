@@ -234,7 +234,6 @@ static int run(const options *o, int device, const lab_shapes *shapes)
                              .kernel = kernel,
                              .alpha = 1.0f,
                              .beta = o->beta,
-                             .pad = o->pad,
                              .graph = o->graph,
                              .cold = o->cold,
                              .unverified = o->no_verify,
@@ -323,6 +322,8 @@ int cmd_bench(int argc, char **argv)
         code = cli_device(o.device, &device);
     if (!code)
         code = read_shapes(&o, words, count, &shapes);
+    for (int i = 0; i < shapes.count; i++)
+        shapes.list[i].pad += o.pad; /* rows and results say it with the shape */
     if (!code && (several.gpus || several.distributed)) {
         several.math = o.math;
         several.format = o.format;

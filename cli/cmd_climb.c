@@ -368,6 +368,9 @@ int cmd_climb(int argc, char **argv)
     }
     if (output && !(x.record = cli_open_record(output)))
         return cli_usage("%s", lab_error());
+    if (report && lab_is_same_file(report, output))
+        return cli_close_record(x.record, output,
+                                cli_usage("climb: the page would take the place of the results in %s", output));
     code = run(&x, device, threads, size, peers);
     code = cli_close_record(x.record, output, code);
     rung_status made = report && code == CLI_PASS ? lab_report(&output, 1, report) : RUNG_SUCCESS;

@@ -206,17 +206,18 @@ static void check_library(report *r, const char *what, const char *file, const c
 /* Looks along PATH for a program that building or measuring needs. */
 static void check_program(report *r, const char *name, const char *also, const char *gives)
 {
-    char path[4096], file[4200], copy[4096];
-    char *save = NULL;
-    snprintf(path, sizeof path, "%s:%s", getenv("PATH") ? getenv("PATH") : "", also);
-    memcpy(copy, path, sizeof copy);
-    for (char *folder = strtok_r(copy, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
-        snprintf(file, sizeof file, "%s/%s", folder, name);
-        if (access(file, X_OK) == 0) {
-            found(r, name, file);
-            return;
+    const char *const lists[] = {getenv("PATH"), also};
+    for (int i = 0; i < 2; i++)
+        for (const char *folder = lists[i]; folder && *folder; folder += strspn(folder, ":")) {
+            char file[4200];
+            const int length = (int)strcspn(folder, ":");
+            snprintf(file, sizeof file, "%.*s/%s", length, folder, name);
+            if (access(file, X_OK) == 0) {
+                found(r, name, file);
+                return;
+            }
+            folder += length;
         }
-    }
     missing(r, name, "not on PATH", gives);
 }
 

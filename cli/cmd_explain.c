@@ -20,7 +20,7 @@ typedef struct options {
 static void describe(const options *o, const lab_shape *s, rung_gemm *g)
 {
     float *anywhere = (float *)(uintptr_t)4096;
-    lab_shape_gemm(s, (rung_layout)o->layout, o->pad + s->pad, g);
+    lab_shape_gemm(s, (rung_layout)o->layout, s->pad, g);
     g->a = g->b = g->c = anywhere;
 }
 
@@ -72,7 +72,7 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
 {
     rung_gemm g;
     rung_plan *plan;
-    if (lab_sizes_check(shape->m, shape->n, shape->k, shape->batch, o->pad + shape->pad) != RUNG_SUCCESS)
+    if (lab_sizes_check(shape->m, shape->n, shape->k, shape->batch, shape->pad) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
     describe(o, shape, &g);
     rung_status status =
@@ -226,10 +226,13 @@ int cmd_explain(int argc, char **argv)
             return cli_unknown_kernel(words[0]);
         if (count > 1 && lab_shape_parse(words[1], &at) != RUNG_SUCCESS)
             return cli_usage("%s", lab_error());
+        if (at.trans_a || at.trans_b || at.batch > 1 || at.pad)
+            return cli_usage("explain %s: a kernel is explained at MxNxK alone, not at '%s'", kernel->name, words[1]);
         return print_kernel(&o, kernel, &at);
     }
     if (lab_shape_parse(words[0], &shape) != RUNG_SUCCESS)
         return isalpha((unsigned char)words[0][0]) ? cli_unknown_kernel(words[0]) : cli_usage("%s", lab_error());
+    shape.pad += o.pad;
     if (o.kernel && !rung_kernel_find(o.kernel))
         return cli_unknown_kernel(o.kernel);
     rung_config config;

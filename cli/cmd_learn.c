@@ -170,10 +170,14 @@ static int solution(const learn_request *r)
 static int reset(const learn_request *r)
 {
     char path[OWN_FILE_BYTES];
-    rung_status status = lab_learner_reset(r->exercise, path, sizeof path);
+    int kept;
+    rung_status status = lab_learner_reset(r->exercise, path, sizeof path, &kept);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "learn");
-    printf("%s is the starting file again; what was there is %s.old\n", path, path);
+    if (kept)
+        printf("%s is the starting file again; what was there is %s.old\n", path, path);
+    else
+        printf("%s is the starting file\n", path);
     return CLI_PASS;
 }
 

@@ -363,13 +363,15 @@ static int own_symbol(const options *o, const char *object, char *symbol, size_t
 static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t object_bytes, char *symbol,
                       size_t symbol_bytes)
 {
-    enum { SIDE_MOST = 1 << 20 };
+    enum { SIDE_MOST = 1 << 20, SHARED_MOST = 1 << 30 };
     int64_t bm = 0, bn = 0;
     if (o->tile && !cli_read_pair(o->tile, SIDE_MOST, &bm, &bn))
         return cli_usage("lens --tile: '%s' is not BMxBN, such as 32x32", o->tile);
     if (!o->tile || o->threads < 1)
         return cli_usage(
             "--file needs --tile BMxBN and --threads N: what a block of your kernel computes, and with how many");
+    if (o->shared > SHARED_MOST) /* the lens says what a block has; this is more than it counts */
+        return cli_usage("lens --shared %lld: no block has so many bytes", (long long)o->shared);
     c->bm = (int)bm;
     c->bn = (int)bn;
     const char *name = strrchr(o->file, '/');

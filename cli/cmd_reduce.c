@@ -106,6 +106,9 @@ static int pick_kernels(const options *o, const lab_place *place, const char **k
                 return cli_usage("no kernel of the reduce ladder is called '%s'; 'rung list --role reduce' names them",
                                  kernels[i]);
         }
+        for (int i = 0; i < *count; i++)
+            if ((rung_kernel_find(kernels[i])->backend == RUNG_BACKEND_CPU) == (place->tools != NULL))
+                return cli_other_device("reduce", rung_kernel_find(kernels[i]));
         return 0;
     }
     for (int i = 0; place->tools && i < rung_kernel_count() && *count < MOST_KERNELS - 1; i++)

@@ -43,7 +43,7 @@ static rung_status time_kernel(lab_bench *bench, const lab_shape *shape, const c
     LAB_TRY(lab_bench_shape(bench, shape, row));
     char why[200];
     if (verified && lab_bench_wrong(row, why, sizeof why))
-        return RUNG_INTERNAL;
+        return lab_fail(RUNG_INTERNAL, "the result of %s is wrong: %s", row->kernel, why);
     return RUNG_SUCCESS;
 }
 
@@ -78,7 +78,7 @@ static int tune_shape(const tune_options *o, lab_bench *bench, const lab_shape *
     cli_progress("%s ...", text);
     rung_status status = time_kernel(bench, shape, NULL, 1, &planned);
     if (status != RUNG_SUCCESS)
-        return cli_fail("%s: %s", text, status == RUNG_INTERNAL ? "the planned kernel's result is wrong" : lab_error());
+        return cli_fail_status(status, text);
     best = planned;
     int tried = try_candidates(o, bench, shape, &best);
     rung_gemm gemm = product_of(shape, o->beta);
@@ -146,20 +146,17 @@ static int tune_all(const tune_options *o, lab_bench *bench, const lab_shapes *s
 {
     cli_table table;
     cli_table_begin(&table, (cli_format)o->format, columns);
-    for (int i = 0; i < shapes->count; i++) {
-        int code = tune_shape(o, bench, &shapes->list[i], &table);
-        if (code)
-            return code;
-    }
+    int code = CLI_PASS, tuned = 0;
+    while (tuned < shapes->count && (code = tune_shape(o, bench, &shapes->list[tuned], &table)) == CLI_PASS)
+        tuned++;
     cli_progress(NULL);
-    if (o->dry)
-        return CLI_PASS;
-    rung_status status = rung_tune_save(bench->context);
+    if (o->dry || tuned == 0)
+        return code;
+    rung_status status = rung_tune_save(bench->context); /* also what came before a shape that failed */
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "tune");
-    cli_note(&table, "%d shape%s kept in %s", shapes->count, shapes->count == 1 ? "" : "s",
-             rung_tune_path(bench->context));
-    return CLI_PASS;
+    cli_note(&table, "%d shape%s kept in %s", tuned, tuned == 1 ? "" : "s", rung_tune_path(bench->context));
+    return code;
 }
 
 static int run(const tune_options *o, int device, const lab_shapes *shapes)

@@ -162,13 +162,15 @@ enum { MOST_GIVEN = 48 }; /* more than a verb has */
 static const char *given[MOST_GIVEN];
 static int given_count;
 
-static void note_given(const char *name)
+/* Returns whether it was given before. */
+static int note_given(const char *name)
 {
     for (int i = 0; i < given_count; i++)
         if (strcmp(given[i], name) == 0)
-            return;
+            return 1;
     if (given_count < MOST_GIVEN)
         given[given_count++] = name;
+    return 0;
 }
 
 /* Returns whether a list, "one two three", has the word. */
@@ -211,7 +213,7 @@ static int take_option(const char *verb, const cli_option *options, int argc, ch
         option = find_option(copies, name, length);
     if (!option)
         return unknown_option(verb, options, word);
-    note_given(option->name);
+    const int again = note_given(option->name);
     if (option->kind == CLI_FLAG) {
         if (equals)
             return cli_usage("%s --%s takes no value", verb, option->name);
@@ -224,6 +226,8 @@ static int take_option(const char *verb, const cli_option *options, int argc, ch
         return cli_usage("%s %s%s needs a value%s%s", verb, option->name[1] ? "--" : "-", option->name,
                          list[0] ? ": one of " : "", list);
     }
+    if (again) /* the first value would do nothing */
+        return cli_usage("%s: %s%s is given twice", verb, option->name[1] ? "--" : "-", option->name);
     int code = set_value(verb, option, equals ? equals + 1 : argv[++*i]);
     return copy ? cli_copy_rows(verb, copy) : code;
 }
@@ -318,6 +322,9 @@ void cli_command(char *text, size_t bytes, int argc, char **argv)
         else if (strncmp(argv[i], "-o=", 3) != 0 && strncmp(argv[i], "--output=", 9) != 0)
             used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
     }
+    static const char cut[] = " ...";
+    if (used >= bytes)
+        memcpy(text + bytes - sizeof cut, cut, sizeof cut);
 }
 
 int cli_shapes(const char *list, const char **words, int count, lab_shapes *shapes)

@@ -17,19 +17,14 @@ static FILE *copy; /* the file of -o, which gets rows as JSON lines */
 static const char *copy_file, *copy_kind;
 static const char *made; /* the file of -o, where this command has made it */
 
-static void quote(FILE *to, const char *text, int json)
+static void quote_csv(FILE *to, const char *text)
 {
     fputc('"', to);
-    for (const char *at = text; *at; at++) {
-        if (json && (*at == '"' || *at == '\\'))
-            fprintf(to, "\\%c", *at);
-        else if (json && (unsigned char)*at < 0x20)
-            fprintf(to, "\\u%04x", *at);
-        else if (!json && *at == '"')
+    for (const char *at = text; *at; at++)
+        if (*at == '"')
             fputs("\"\"", to);
         else
             fputc(*at, to);
-    }
     fputc('"', to);
 }
 
@@ -46,8 +41,6 @@ static int width_of(const char *text)
 
 int cli_copy_rows(const char *kind, const char *file)
 {
-    if (copy)
-        return cli_usage("%s: -o is given twice", kind);
     copy = cli_open_record(file);
     copy_file = file;
     copy_kind = kind;
@@ -62,11 +55,13 @@ static void copy_cell(const cli_table *table, const char *text, int is_text)
         fprintf(copy, "{\"kind\": \"%s\"", copy_kind);
     fprintf(copy, ", \"%s\": ", table->columns[table->at].key);
     if (is_text)
-        quote(copy, text, 1);
+        lab_json_quote(copy, text);
     else
         fputs(text[0] ? text : "null", copy);
-    if (table->at + 1 == table->count)
+    if (table->at + 1 == table->count) {
         fputs("}\n", copy);
+        fflush(copy); /* a whole line at once: others may append to the file, and this may be interrupted */
+    }
 }
 
 FILE *cli_open_record(const char *file)
@@ -119,13 +114,19 @@ static int width_of_table(const cli_table *table)
     return width;
 }
 
+/* A bar is drawn whole or not at all: its colours are no text to wrap. */
+static int is_bar(const cli_column *column)
+{
+    return strcmp(column->key, "bar") == 0;
+}
+
 /* Returns the widest text that can still give a column away; -1: there is none. */
 static int widest_text(const cli_table *table)
 {
     enum { LEAST = 12 };
     int widest = -1;
     for (int i = 0; i < table->count; i++)
-        if (table->columns[i].decimals < 0 && table->width[i] > LEAST &&
+        if (table->columns[i].decimals < 0 && table->width[i] > LEAST && !is_bar(&table->columns[i]) &&
             (widest < 0 || table->width[i] > table->width[widest]))
             widest = i;
     return widest;
@@ -180,10 +181,12 @@ static void wrapped_row(cli_table *table)
         for (int i = 0; i <= last; i++) {
             if (!table->width[i])
                 continue;
-            size_t bytes = line_of(left[i], table->width[i]);
+            const int number = table->columns[i].decimals >= 0, whole = number || is_bar(&table->columns[i]);
+            size_t bytes = whole ? strlen(left[i]) : line_of(left[i], table->width[i]);
             char part[512];
             snprintf(part, sizeof part, "%.*s", (int)bytes, left[i]);
-            int pad = table->width[i] - width_of(part), number = table->columns[i].decimals >= 0;
+            int pad = table->width[i] - width_of(part);
+            pad = pad > 0 ? pad : 0;
             fprintf(table->to, "%*s%s%*s%s", number ? pad : 0, "", part, number || i == last ? 0 : pad, "",
                     i == last ? "\n" : "  ");
             left[i] += bytes + strspn(left[i] + bytes, " ");
@@ -223,14 +226,14 @@ static void cell(cli_table *table, const char *text, int is_text)
         table_cell(table, column, text);
     } else if (table->format == CLI_CSV) {
         if (strpbrk(text, ",\"\n"))
-            quote(table->to, text, 0);
+            quote_csv(table->to, text);
         else
             fputs(text, table->to);
         fputs(last ? "\n" : ",", table->to);
     } else if (table->format == CLI_JSON) {
         fprintf(table->to, "%s\"%s\": ", table->at ? ", " : "{", column->key);
         if (is_text)
-            quote(table->to, text, 1);
+            lab_json_quote(table->to, text);
         else
             fputs(text[0] ? text : "null", table->to);
         fputs(last ? "}\n" : "", table->to);
@@ -265,7 +268,7 @@ void cli_number(cli_table *table, double value)
 {
     char text[64] = "", exact[64] = "";
     if (isfinite(value)) {
-        snprintf(exact, sizeof exact, "%.9g", value);
+        lab_json_digits(exact, sizeof exact, value, 9);
         snprintf(text, sizeof text, "%.*f", table->columns[table->at].decimals, value);
     }
     copy_cell(table, exact, 0);

@@ -11,6 +11,7 @@
 
 enum { TRAFFIC_BYTES = 1 << 20 }; /* products with less traffic stay in caches, which hide what moving costs */
 enum { MOST_SETS = 256, WARM_SETS = 4, SAMPLE_LINES = 64 };
+enum { PEERS_TEXT = 256 };
 enum { GUARD = 64 }; /* so many words before each result and behind it */
 
 /* The peers that were left out: those that are not installed by name, others with what is wrong. */
@@ -41,16 +42,38 @@ static void tell_left_out(const left_out *l, char *missing, size_t bytes)
         snprintf(missing, bytes, "%s%s%s", l->wrong, between, l->hint);
 }
 
+/* Refuses what would be passed over, or stand twice under one name. */
+static rung_status check_peers(const char *peers)
+{
+    int count = 0;
+    for (const char *at = peers; *at; at += strspn(at, ",")) {
+        const size_t length = strcspn(at, ",");
+        for (const char *before = peers; before < at; before += strspn(before, ",")) {
+            const size_t its = strcspn(before, ",");
+            if (its == length && strncmp(before, at, length) == 0)
+                return lab_fail(RUNG_INVALID_ARGUMENT, "the peer '%.*s' is named twice", (int)length, at);
+            before += its;
+        }
+        count += length > 0;
+        at += length;
+    }
+    if (count > LAB_PEERS || strlen(peers) >= PEERS_TEXT)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "too many peers: at most %d, in %d characters", LAB_PEERS,
+                        PEERS_TEXT - 1);
+    return RUNG_SUCCESS;
+}
+
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
                            char *missing, size_t missing_bytes)
 {
-    char copy[256];
+    char copy[PEERS_TEXT];
     char *save = NULL;
     left_out out = {.count = 0};
     memset(bench, 0, sizeof *bench);
     bench->place = place;
     bench->options = *options;
     missing[0] = 0;
+    LAB_TRY(check_peers(peers));
     lab_monitor_open(&bench->monitor, place);
     LAB_TRY(lab_place_context(place, options->math, &bench->context));
     for (int i = 0; i < 3 && !place->tools; i++)

@@ -42,14 +42,17 @@ static int64_t read_size(const char **text, const rung_kernel *kernel)
 {
     int64_t sum = 0;
     for (int sign = 1;; sign = *(*text)++ == '-' ? -1 : 1) {
-        char *end;
+        char *end, *after;
         int64_t term = strtoll(*text, &end, 10);
         if (*end && strchr("mnk", *end)) {
             const int m = kernel->bm ? kernel->bm : kernel->tm, n = kernel->bn ? kernel->bn : kernel->tn;
             term = (end == *text ? 1 : term) * (*end == 'm' ? m : *end == 'n' ? n : kernel->bk);
             end++;
-            if (*end == '/' && isdigit((unsigned char)end[1]))
-                term /= strtoll(end + 1, &end, 10);
+            const int64_t parts = *end == '/' && isdigit((unsigned char)end[1]) ? strtoll(end + 1, &after, 10) : 0;
+            if (parts) {
+                term /= parts;
+                end = after;
+            }
         }
         sum += sign * term;
         *text = end;

@@ -33,6 +33,15 @@ static char *add(char *at, const char *end, const char *format, ...)
     return wrote < end - at ? at + wrote : (char *)(uintptr_t)end - 1;
 }
 
+/* Adds a factor with as many digits as it takes to read the same one again. */
+static char *add_factor(char *at, const char *end, const char *name, float factor)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%g", (double)factor);
+    const int same = strtof(text, NULL) == factor;
+    return same ? add(at, end, ",%s=%s", name, text) : add(at, end, ",%s=%.9g", name, (double)factor);
+}
+
 void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
 {
     char *at = text;
@@ -54,9 +63,9 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
     if (c->c_offset)
         at = add(at, end, ",coffset=%" PRId64, c->c_offset);
     if (c->alpha != 1.0f)
-        at = add(at, end, ",alpha=%g", (double)c->alpha);
+        at = add_factor(at, end, "alpha", c->alpha);
     if (c->beta != 0.0f)
-        at = add(at, end, ",beta=%g", (double)c->beta);
+        at = add_factor(at, end, "beta", c->beta);
     if (c->data != LAB_SIGNED)
         at = add(at, end, ",data=%s", lab_data_names[c->data]);
     if (c->added_special)
@@ -137,12 +146,24 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
     return RUNG_SUCCESS;
 }
 
+/* Copies the words behind the sizes. Returns 0 where what follows is none, has a blank, or is too long: part of it
+ * would be passed over, and another case verified. */
+static int copy_rest(const char *text, int sizes_end, char rest[LAB_CASE_TEXT])
+{
+    const char *at = text + sizes_end;
+    if (*at == ':')
+        snprintf(rest, LAB_CASE_TEXT, "%s", at + 1);
+    return (!*at || *at == ':') && !text[strcspn(text, " \t\r\n")] && strlen(text) < LAB_CASE_TEXT;
+}
+
 rung_status lab_case_parse(const char *text, lab_case *c)
 {
     char a, b, rest[LAB_CASE_TEXT] = "";
+    int sizes_end = 0;
     lab_case_init(c);
-    int fields = sscanf(text, "%c%c:%" SCNd64 "x%" SCNd64 "x%" SCNd64 ":%207s", &a, &b, &c->m, &c->n, &c->k, rest);
-    if (fields < 5 || !strchr("NT", a) || !strchr("NT", b) || c->m < 0 || c->n < 0 || c->k < 0)
+    int fields = sscanf(text, "%c%c:%" SCNd64 "x%" SCNd64 "x%" SCNd64 "%n", &a, &b, &c->m, &c->n, &c->k, &sizes_end);
+    if (fields < 5 || !strchr("NT", a) || !strchr("NT", b) || c->m < 0 || c->n < 0 || c->k < 0 ||
+        !copy_rest(text, sizes_end, rest))
         return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': expected such as NN:35x700x2048:col,pad=3", text);
     c->trans_a = a == 'T' ? RUNG_TRANS : RUNG_NO_TRANS;
     c->trans_b = b == 'T' ? RUNG_TRANS : RUNG_NO_TRANS;

@@ -54,6 +54,12 @@ static int names_count(const char *const *names)
     return count;
 }
 
+/* Returns the multiply-adds of a case: of large sizes they are more than an integer counts. */
+static double work(const lab_case *c)
+{
+    return (double)c->m * (double)c->n * (double)c->k;
+}
+
 void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
 {
     dice d = {seed * 0x2545F4914F6CDD1Dull + number};
@@ -64,14 +70,14 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
     c->m = size(&d, most);
     c->n = size(&d, most);
     c->k = size(&d, most);
-    while (c->m * c->n * c->k > MOST_WORK)
+    while (work(c) > MOST_WORK)
         c->k /= 2;
     c->pad = one_in(&d, 2) ? below(&d, 20) : 0;
     c->offset = one_in(&d, 3) ? below(&d, 8) : 0;
     c->alpha = scalar(&d);
     c->beta = scalar(&d);
     c->data = one_in(&d, 2) ? LAB_SIGNED : (lab_data)below(&d, names_count(lab_data_names));
-    if (one_in(&d, 3) && c->m * c->n * c->k <= MOST_WORK / MOST_BATCH) {
+    if (one_in(&d, 3) && work(c) <= MOST_WORK / MOST_BATCH) {
         c->form = (lab_form)(1 + below(&d, 3));
         c->batch = 1 + below(&d, MOST_BATCH);
     }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 64 };
 #if defined(__x86_64__)
 enum { ROWS = 3, COLUMNS = 16 }; /* of the reference's blocks: their sums stay in registers along k */
 #else
@@ -31,16 +30,15 @@ static void *run_part(void *argument)
 
 void lab_parallel(int threads, int64_t count, void (*work)(void *state, int64_t first, int64_t end), void *state)
 {
-    pthread_t ids[MOST_THREADS];
-    part parts[MOST_THREADS];
-    int started[MOST_THREADS] = {0};
-    threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    pthread_t ids[RUNG_MOST_THREADS];
+    part parts[RUNG_MOST_THREADS];
+    int started[RUNG_MOST_THREADS];
+    threads = threads < 1 ? 1 : threads > RUNG_MOST_THREADS ? RUNG_MOST_THREADS : threads;
     if (threads > count)
         threads = count > 0 ? (int)count : 1;
     for (int i = 0; i < threads; i++) {
         parts[i] = (part){work, state, count * i / threads, count * (i + 1) / threads};
-        if (i > 0)
-            started[i] = pthread_create(&ids[i], NULL, run_part, &parts[i]) == 0;
+        started[i] = i > 0 && pthread_create(&ids[i], NULL, run_part, &parts[i]) == 0;
     }
     for (int i = 0; i < threads; i++) {
         if (!started[i])

@@ -19,4 +19,10 @@ void lab_json_number(lab_json *json, const char *key, double value); /* not fini
 void lab_json_integer(lab_json *json, const char *key, int64_t value);
 void lab_json_end_line(lab_json *json);
 
+/* Writes a text in quotes. Bytes that are no UTF-8, such as a file's name may have, become U+FFFD: readers refuse them.
+ */
+void lab_json_quote(FILE *to, const char *text);
+/* Writes a finite number: all digits of an integer, so that a count or a seed stays what it is, else so many. */
+void lab_json_digits(char *text, size_t bytes, double value, int digits);
+
 #endif

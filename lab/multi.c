@@ -35,8 +35,8 @@ rung_status lab_whole_new(lab_whole *w, const lab_shape *s, rung_multi *owner)
     w->lda = lab_stored_rows(s->trans_a, s->m, s->k);
     w->ldb = lab_stored_rows(s->trans_b, s->k, s->n);
     w->ldc = s->m;
-    if (s->batch > 1)
-        return lab_fail(RUNG_UNSUPPORTED, "batches are not distributed");
+    if (s->batch > 1 || s->pad)
+        return lab_fail(RUNG_UNSUPPORTED, "%s are not distributed", s->batch > 1 ? "batches" : "pads");
     if (rung_multi_first_rank(owner) != 0)
         return RUNG_SUCCESS;
     int64_t floats = s->m * s->k + s->k * s->n + s->m * s->n;

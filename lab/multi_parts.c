@@ -141,8 +141,8 @@ rung_status lab_multi_parts(rung_multi *multi, const lab_shape *shape, int rows,
     rung_status status;
     memset(row, 0, sizeof *row);
     repeats = lab_multi_repeats(repeats);
-    if (rung_multi_held_ranks(multi) != rung_multi_ranks(multi) || shape->batch > 1)
-        return lab_fail(RUNG_UNSUPPORTED, "parts are made in one process, and without batches");
+    if (rung_multi_held_ranks(multi) != rung_multi_ranks(multi) || shape->batch > 1 || shape->pad)
+        return lab_fail(RUNG_UNSUPPORTED, "parts are made in one process, and without batches and pads");
     LAB_TRY_OUT(open_parts(&p, rows, cols));
     for (int i = 0; i < repeats; i++) {
         double start_s = lab_now_s();

@@ -26,7 +26,7 @@ rung_status lab_output_open(lab_output *output, const char *path)
     *output = (lab_output){.path = path};
     /* A device, a pipe or a link is written to, never replaced. */
     if (lstat(path, &there) != 0 || S_ISREG(there.st_mode)) {
-        int length = snprintf(output->unfinished, sizeof output->unfinished, "%s.part", path);
+        int length = snprintf(output->unfinished, sizeof output->unfinished, "%s.%ld.part", path, (long)getpid());
         if (length < 0 || length >= (int)sizeof output->unfinished)
             return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write '%s': its name is too long", path);
     }
@@ -53,4 +53,11 @@ rung_status lab_close(FILE *to, const char *path)
         return RUNG_SUCCESS;
     return lab_fail(RUNG_INTERNAL, "cannot write all of %s: %s", path,
                     failed ? strerror(errno) : "a write failed, as on a full disk");
+}
+
+int lab_is_same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && S_ISREG(one.st_mode) && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
 }

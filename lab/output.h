@@ -17,10 +17,14 @@ typedef struct lab_output {
  * named, since it may be a typing error. */
 rung_status lab_cannot_write(const char *path);
 
+/* While it is written the file has another name, with this process's number: two may write the same file. */
 rung_status lab_output_open(lab_output *output, const char *path);
 rung_status lab_output_close(lab_output *output);
 
 /* Closes a file. The status is RUNG_INTERNAL, with the path, when not all of it could be written (a full disk). */
 rung_status lab_close(FILE *to, const char *path);
+
+/* Returns whether both paths lead to one regular file. */
+int lab_is_same_file(const char *path, const char *other);
 
 #endif

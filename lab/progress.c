@@ -87,8 +87,8 @@ rung_status lab_progress_read(const lab_exercise *exercise, lab_progress *progre
 
 static rung_status replace(const char *path, const json_t *all)
 {
-    char unfinished[PATH_BYTES + 8];
-    snprintf(unfinished, sizeof unfinished, "%s.part", path);
+    char unfinished[PATH_BYTES + 32]; /* a name of this process's own: another one may write, too */
+    snprintf(unfinished, sizeof unfinished, "%s.%ld.part", path, (long)getpid());
     if (json_dump_file(all, unfinished, JSON_INDENT(2) | JSON_SORT_KEYS) == 0 && rename(unfinished, path) == 0)
         return RUNG_SUCCESS;
     remove(unfinished);
@@ -178,14 +178,32 @@ rung_status lab_learner_begin(const lab_exercise *exercise, char *path, size_t b
     return copy_file(lab_exercise_file(exercise, "start.cu", start, sizeof start), path);
 }
 
-rung_status lab_learner_reset(const lab_exercise *exercise, char *path, size_t bytes)
+/* Returns whether two files hold the same. */
+static int are_alike(const char *path, const char *other)
 {
-    char old[FILE_BYTES + 8];
+    FILE *one = fopen(path, "rb"), *two = fopen(other, "rb");
+    int alike = one && two, byte = 0;
+    while (alike && byte != EOF) {
+        byte = getc(one);
+        alike = byte == getc(two);
+    }
+    if (one)
+        fclose(one);
+    if (two)
+        fclose(two);
+    return alike;
+}
+
+rung_status lab_learner_reset(const lab_exercise *exercise, char *path, size_t bytes, int *kept)
+{
+    char old[FILE_BYTES + 8], start[PATH_BYTES];
     int copied;
     const lab_progress none = {0};
     LAB_TRY(lab_learner_file(exercise, path, bytes));
     snprintf(old, sizeof old, "%s.old", path);
-    if (access(path, F_OK) == 0 && rename(path, old) != 0)
+    /* The starting file itself is not kept: it would take the place of the work that an earlier reset has kept. */
+    *kept = access(path, F_OK) == 0 && !are_alike(path, lab_exercise_file(exercise, "start.cu", start, sizeof start));
+    if (*kept && rename(path, old) != 0)
         return lab_fail(RUNG_INTERNAL, "cannot keep %s as %s: %s", path, old, strerror(errno));
     LAB_TRY(lab_learner_begin(exercise, path, bytes, &copied));
     return lab_progress_write(exercise, &none);

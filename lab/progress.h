@@ -18,7 +18,7 @@ rung_status lab_progress_write(const lab_exercise *exercise, const lab_progress 
 rung_status lab_learner_file(const lab_exercise *exercise, char *path, size_t bytes);
 /* Copies the starting file there unless a file is there already; *copied says which. */
 rung_status lab_learner_begin(const lab_exercise *exercise, char *path, size_t bytes, int *copied);
-/* Puts the starting file back; a file that was there is kept beside it as FILE.old. */
-rung_status lab_learner_reset(const lab_exercise *exercise, char *path, size_t bytes);
+/* Puts the starting file back; another file that was there is kept beside it as FILE.old, and *kept says so. */
+rung_status lab_learner_reset(const lab_exercise *exercise, char *path, size_t bytes, int *kept);
 
 #endif

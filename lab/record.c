@@ -3,8 +3,11 @@
 #include "lab/names.h"
 #include "lab/output.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef RUNG_COMMIT
 #define RUNG_COMMIT "unknown"
@@ -123,10 +126,31 @@ void lab_record_bench(FILE *to, const char *kind, const char *command, const lab
     lab_json_end_line(&json);
 }
 
+/* Returns whether a file ends in the middle of a line, as one whose disk was full does. */
+static int ends_within_line(FILE *to, const char *file)
+{
+    struct stat there;
+    char last = '\n';
+    if (fstat(fileno(to), &there) != 0 || !S_ISREG(there.st_mode) || there.st_size == 0)
+        return 0;
+    int from = open(file, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return 0;
+    const ssize_t got = pread(from, &last, 1, there.st_size - 1);
+    close(from);
+    return got == 1 && last != '\n';
+}
+
 FILE *lab_record_open(const char *file)
 {
+    enum { LONGEST_LINE = 1 << 16 }; /* goes out as one: two runs may append to a file */
     FILE *to = fopen(file, "a");
-    if (!to)
+    if (!to) {
         lab_cannot_write(file);
+        return NULL;
+    }
+    setvbuf(to, NULL, _IOFBF, LONGEST_LINE);
+    if (ends_within_line(to, file))
+        fputc('\n', to);
     return to;
 }

@@ -119,6 +119,8 @@ static rung_status read_file(const char *name, json_t *records)
         json_object_set_new(record, "from", json_string(name));
         json_array_append_new(records, record);
     }
+    if (status == RUNG_SUCCESS && ferror(file)) /* a folder opens, and cannot be read */
+        status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s: %s", name, strerror(errno));
     free(line);
     fclose(file);
     if (status == RUNG_SUCCESS && (int)json_array_size(records) == before)
@@ -207,7 +209,9 @@ rung_status lab_report(const char *const *files, int count, const char *output)
     rung_status status = RUNG_SUCCESS;
     char *chart = NULL;
     for (int i = 0; i < count && status == RUNG_SUCCESS; i++)
-        status = read_file(files[i], records);
+        status = lab_is_same_file(files[i], output)
+                     ? lab_fail(RUNG_INVALID_ARGUMENT, "the page would take the place of the results in %s", files[i])
+                     : read_file(files[i], records);
     if (status == RUNG_SUCCESS && !(chart = chart_text()))
         status = lab_fail(RUNG_MISSING_LIBRARY,
                           "the report draws with Chart.js, which is not installed (apt install libjs-chart.js)");

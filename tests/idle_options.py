@@ -137,7 +137,8 @@ def refusal(bench, words):
 
 
 def given_to(verb, words, option, kind):
-    """Returns the words with the option behind them, or before the program that `run` starts."""
+    """Returns the words with the option behind them, or before the program that `run` starts, in place of the same one with another value."""
+    words = [word for word in words if not word.startswith(f"{option}=")]
     value = VALUES.get(f"{verb} {option}", VALUES.get(option)) if kind else ""
     if value is None:
         sys.exit(f"VALUES has none for {verb} {option}")

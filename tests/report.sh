@@ -32,7 +32,7 @@ say() { # EXPECTED_EXIT TEXT FILE...
     want=$1 text=$2
     shift 2
     rm -f "$folder/page.html"
-    "$rung" report -o "$folder/page.html" "$@" >"$folder/said" 2>&1
+    "$rung" report -o "${to:-$folder/page.html}" "$@" >"$folder/said" 2>&1
     got=$?
     if [ $got -ne "$want" ] || ! grep -q -- "$text" "$folder/said"; then
         echo "FAIL exit $got, wanted $want and '$text'; it said:"
@@ -59,7 +59,9 @@ say 2 "cannot read" "$folder/nowhere.jsonl"
 say 0 "wrote" "$folder/good.jsonl"
 
 # A device or a link is written to, and stays what it is.
-say 1 "^rung: report: cannot write all of /dev/full: .*\(No space left\|full disk\)" "$folder/good.jsonl" -o /dev/full
+to=/dev/full
+say 1 "^rung: report: cannot write all of /dev/full: .*\(No space left\|full disk\)" "$folder/good.jsonl"
+to=
 [ -c /dev/full ] || { echo "FAIL: /dev/full is no device any more"; failed=1; }
 ln -s "$folder/target.html" "$folder/link.html"
 "$rung" report "$folder/good.jsonl" -o "$folder/link.html" 2>/dev/null
@@ -114,4 +116,23 @@ if [ -n "$browser" ]; then
     done
     grep CONSOLE "$folder/log" && failed=1
 fi
+
+# The words of the page, without a browser: a summary is no measurement, and a product whose operands come from memory is another than one
+# whose operands lie in the caches.
+command -v node >/dev/null || { echo "left out: the page's words, no node (nodejs)"; exit $failed; }
+words() { # WANTED FILE...
+    wanted=$1
+    shift
+    say 0 "wrote" "$@"
+    node "$(dirname "$0")/report_words.js" "$folder/page.html" >"$folder/words" 2>&1
+    grep -q -- "$wanted" "$folder/words" || { echo "FAIL: the page lacks '$wanted'; it says:"; cat "$folder/words"; failed=1; }
+}
+{ line 1024 sm90_x 400 bench; line 2048 sm90_x 3000 bench; line 1 x 1 bench-summary; } >"$folder/warm.jsonl"
+sed 's/"a test"/"rung bench --cold x"/; s/: 400,/: 200,/' "$folder/warm.jsonl" >"$folder/cold.jsonl"
+sed 's/"a test"/"another test"/; s/: 400,/: 200,/' "$folder/warm.jsonl" >"$folder/again.jsonl"
+words '^4 of 4 measurements' "$folder/warm.jsonl" "$folder/again.jsonl"
+words '^Geometric mean 1.414 over 2 measurements that both have' "$folder/warm.jsonl" "$folder/again.jsonl"
+words '^They have no measurement in common' "$folder/warm.jsonl" "$folder/cold.jsonl"
+cp "$folder/cold.jsonl" "$folder/cold.jsonl.copy"
+words '^Geometric mean 1 over 2 measurements that both have' "$folder/cold.jsonl" "$folder/cold.jsonl.copy"
 exit $failed

@@ -1,15 +1,18 @@
 /* The checkers are checked: a reference that agrees with the definition, and faults of every kind that must be found,
  * on the CPU and, where there is one, on the GPU (or under the lens) with the same data and the same bits. */
 #include "support.h"
+#include "lab/host.h"
 #include "lab/operand.h"
 #include "lab/projection.h"
 #include "lab/verify.h"
 
 #include <malloc.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { M = 67, N = 71, K = 45 };
 
@@ -411,6 +414,39 @@ static void cases_keep_no_memory(void **state)
     lab_place_close(&cpu);
 }
 
+enum { MANY = 100 };
+
+typedef struct meeting {
+    pthread_mutex_t lock;
+    pthread_cond_t all_here;
+    int here, alone;
+} meeting;
+
+/* Waits for all others: no thread has the work of two. */
+static void meet(void *state, int64_t first, int64_t end)
+{
+    meeting *m = state;
+    struct timespec last;
+    clock_gettime(CLOCK_REALTIME, &last);
+    last.tv_sec += 60;
+    pthread_mutex_lock(&m->lock);
+    m->here += (int)(end - first);
+    pthread_cond_broadcast(&m->all_here);
+    while (m->here < MANY && pthread_cond_timedwait(&m->all_here, &m->lock, &last) == 0)
+        ;
+    m->alone += end - first == 1;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* A peak of 100 cores that 64 threads took would be that of fewer. */
+static void each_core_has_a_thread(void **state)
+{
+    meeting m = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+    (void)state;
+    lab_parallel(MANY, MANY, meet, &m);
+    assert_int_equal(m.alone, MANY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,7 +454,7 @@ int main(void)
         cmocka_unit_test(projections_are_sums),        cmocka_unit_test(errors_of_projections),
         cmocka_unit_test(reference_is_the_definition), cmocka_unit_test(both_places_give_the_same_bits),
         cmocka_unit_test(every_fault_is_found),        cmocka_unit_test(overflow_and_specials),
-        cmocka_unit_test(verdicts_see_the_kernel),
+        cmocka_unit_test(verdicts_see_the_kernel),     cmocka_unit_test(each_core_has_a_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

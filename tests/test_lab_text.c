@@ -432,7 +432,7 @@ static void objects_are_json_whatever_they_hold(void **state)
     assert_string_equal(text, "{\"values\": [1.5, -0, 1e+300, null, null, null, 9.999889e-321], \"a\\\"b\": "
                               "\"c\\\\d\\u0009e\x7f\", \"inner\": {}, \"least\": -9223372036854775808}\n{}");
     free(text);
-    for (int byte = 1; byte < 256; byte++) { /* letters beyond ASCII are several bytes, each as it is */
+    for (int byte = 1; byte < 256; byte++) { /* letters beyond ASCII are several bytes: one alone is none */
         const char one[] = {(char)byte, 0};
         char expected[32];
         to = open_memstream(&text, &bytes);
@@ -442,6 +442,7 @@ static void objects_are_json_whatever_they_hold(void **state)
         snprintf(expected, sizeof expected,
                  byte < 0x20                   ? "\"\\u%04x\": \"\\u%04x\""
                  : byte == '"' || byte == '\\' ? "\"\\%c\": \"\\%c\""
+                 : byte >= 0x80                ? "\"\\ufffd\": \"\\ufffd\""
                                                : "\"%c\": \"%c\"",
                  byte, byte);
         assert_string_equal(text, expected);
@@ -477,11 +478,50 @@ static void each_failure_is_told_as_itself(void **state)
     assert_string_equal(lab_error(), rung_last_error());
 }
 
+static void numbers_and_texts_of_lines(void **state)
+{
+    static const struct {
+        const char *text, *quoted;
+    } texts[] = {{"a\"b\\c\n", "\"a\\\"b\\\\c\\u000a\""},
+                 {"\xc3\xa9", "\"\xc3\xa9\""},
+                 {"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\""},
+                 {"\xe9 x", "\"\\ufffd x\""},
+                 {"\xc3", "\"\\ufffd\""},
+                 {"\xc1\x81", "\"\\ufffd\\ufffd\""},
+                 {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""},
+                 {"\x80z", "\"\\ufffdz\""},
+                 {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}};
+    static const struct {
+        double value;
+        const char *text;
+    } numbers[] = {{1073741824.0, "1073741824"},
+                   {-3.0, "-3"},
+                   {0x1p52 + 1.0, "4503599627370497"},
+                   {0.12345678, "0.123457"},
+                   {1e20, "1e+20"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char *got = NULL;
+        size_t bytes;
+        FILE *to = open_memstream(&got, &bytes);
+        lab_json_quote(to, texts[i].text);
+        fclose(to);
+        assert_string_equal(got, texts[i].quoted);
+        free(got);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[40];
+        lab_json_digits(text, sizeof text, numbers[i].value, 6);
+        assert_string_equal(text, numbers[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_failure_is_told_as_itself),
         cmocka_unit_test(objects_are_json_whatever_they_hold),
+        cmocka_unit_test(numbers_and_texts_of_lines),
         cmocka_unit_test(every_lane_has_its_row),
         cmocka_unit_test(pictures_begin_with_their_first_span),
         cmocka_unit_test(counts_are_found_by_all_their_keys),

@@ -288,6 +288,9 @@ dies() { # CALL SENTENCE WORDS...: at the CALL-th product
 }
 dies 60 'made smaller' fuzz --device cpu --threads 1 --calls 1000
 dies 3 '^c01_naive,FAIL' verify --device cpu --no-vendor --threads 1 --kernel c01_naive,c02_loop_order --case 'NN:17x19x23:row' --format csv
+rm -f "$work.rows"
+dies 3 '^c01_naive' verify --device cpu --no-vendor --threads 1 --kernel c01_naive,c02_loop_order --case 'NN:17x19x23:row' -o "$work.rows"
+[ "$(wc -l <"$work.rows")" = 1 ] || complain "the row that was told is not in -o's file"
 # What ranks write beside their C, whichever value it is.
 for value in 0 -0 1 -1 nan -nan inf -inf 1e-40; do
     for side in above below left right; do
