@@ -2,6 +2,7 @@
  * program; with one it waits for it, then writes what the drop-ins of all its processes had to say. */
 #define _GNU_SOURCE
 #include "cli/commands.h"
+#include "cpu/others.h"
 #include "lab/library.h"
 #include "lab/output.h"
 
@@ -49,12 +50,10 @@ static int prepend(const char *variable, const char *folder, const char *file)
     return 1;
 }
 
-/* Keeps OpenBLAS's workers from spinning long. They spin for 26 ms after a call, on cores that Rung's next product
- * needs. 2^22 cycles, a millisecond or two, outlast the pauses between the steps of a factorisation. What the user has
- * set stays. */
+/* Keeps OpenBLAS's workers from spinning long, unless the user has said how long. */
 static void settle_other_threads(void)
 {
-    setenv("OPENBLAS_THREAD_TIMEOUT", "22", 0);
+    setenv("OPENBLAS_THREAD_TIMEOUT", rung_spins_of_openblas(), 0);
 }
 
 /* --math first, then what the user has set. */

@@ -8,6 +8,7 @@
 
 #include "core/plain.h"
 #include "core/wrote.h"
+#include "cpu/others.h"
 #include "cpu/team.h"
 
 #include <dlfcn.h>
@@ -57,12 +58,12 @@ static void say_once(const char *what, const char *then)
         fprintf(stderr, NAME ": %s%s; %s\n", what, rung_last_error(), then);
 }
 
-/* OpenBLAS's workers spin for 26 ms after each of its calls, on the cores that ours want; so they are told less, as by
- * `rung run`. It reads this variable when it is loaded, which Python's modules do later than this library. */
+/* OpenBLAS's workers are told to spin less long, as by `rung run`. It reads this variable when it is loaded, which
+ * Python's modules do later than this library. */
 __attribute__((constructor)) static void shorten_spins(void)
 {
     if (!setting_flag("RUNG_DISABLE"))
-        setenv("OPENBLAS_THREAD_TIMEOUT", "22", 0);
+        setenv("OPENBLAS_THREAD_TIMEOUT", rung_spins_of_openblas(), 0);
 }
 
 static rung_context *context_of_thread(void)

@@ -819,8 +819,9 @@ static void tell_shared(const machine *on)
 /* Sums up the calls of products that many threads share: cells of a grid, and strips of pieces of k. */
 static void tell_many(const machine *on)
 {
-    static const walk walks[] = {{.size = {384, 768, 256}},  {.size = {700, 130, 300}},  {.size = {90, 1500, 320}},
-                                 {.size = {16, 2000, 2000}}, {.size = {16, 1800, 2000}}, {.size = {4, 4096, 1600}}};
+    /* So large that each thread has work enough, however late the pool thinks that it comes. */
+    static const walk walks[] = {{.size = {400, 800, 400}},  {.size = {900, 400, 360}},  {.size = {100, 3000, 400}},
+                                 {.size = {16, 4000, 2000}}, {.size = {16, 3600, 2000}}, {.size = {4, 8000, 1600}}};
     for (int threads = 7; threads <= 16; threads += threads == 7 ? 1 : 4) {
         printf("%s %s %d threads:", on->processor, on->family, threads);
         for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {

@@ -142,17 +142,17 @@ static void plan_for_threads(const rung_cpu_args *p, gemm_plan *plan)
     plan->apart |= should_lie_apart(p, plan);
 }
 
-/* Cuts C into as many cells as threads, which pack an operand each, or a good part of it: of all grids the one in which
- * that, and the FMAs of the largest cell, take least. */
-static void cut_into_grid(const rung_cpu_args *p, int threads, job *j)
+/* Cuts C into so many cells, each of which packs its part of both operands: of all grids the one in which that, and the
+ * FMAs of the largest cell, take least. */
+static void cut_into_grid(const rung_cpu_args *p, int cells, job *j)
 {
     enum { FMAS_OF_PACKING = 24 }; /* an element of either operand takes as long as so many lanes of FMAs */
     const int64_t panel = panel_columns(p->kernel);
     int64_t least = INT64_MAX;
-    for (int down = 1; down <= threads; down++) {
-        if (threads % down)
+    for (int down = 1; down <= cells; down++) {
+        if (cells % down)
             continue;
-        int64_t rows = round_up(divide_up(p->m, down), p->kernel->mr), even = divide_up(p->n, threads / down);
+        int64_t rows = round_up(divide_up(p->m, down), p->kernel->mr), even = divide_up(p->n, cells / down);
         int64_t columns = round_up(even, even < UNITS_OF_EVEN * panel ? p->kernel->vl : panel);
         int64_t cost = rows * columns + FMAS_OF_PACKING * (rows + columns);
         if (cost < least) {
@@ -167,6 +167,7 @@ static void cut_into_grid(const rung_cpu_args *p, int threads, job *j)
 static rung_status run_planned(const rung_cpu_args *p, int threads)
 {
     enum { THREADS_OF_GRID = 8 }; /* fewer pack one operand each in little time */
+    enum { CELLS_A_THREAD = 4 };  /* so that one whose CPU others share holds up none */
     gemm_plan plan = rung_gemm_recent_plan(p);
     if (plan.path == PATH_LONG_K || plan.parts > 1)
         return rung_gemm_parts(p, &plan, threads);
@@ -177,7 +178,7 @@ static rung_status run_planned(const rung_cpu_args *p, int threads)
     int64_t length = strip_length(p, &plan, threads);
     job j = {.p = p, .plan = &plan, .rows = plan.split_m ? length : p->m, .columns = plan.split_m ? p->n : length};
     if (plan.path == PATH_PACKED && threads >= THREADS_OF_GRID)
-        cut_into_grid(p, threads, &j);
+        cut_into_grid(p, threads * CELLS_A_THREAD, &j);
     int64_t floats = rung_gemm_workspace(p, &plan, j.columns);
     RUNG_TRY(rung_gemm_reserve(p, threads, floats, floats));
     if (threads == 1) {

@@ -94,8 +94,9 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
 
 long sysconf(int name)
 {
+    const char *cpus = getenv("STILL_CPUS"); /* of another machine */
     if (!asleep && name == _SC_NPROCESSORS_ONLN)
-        return CPUS;
+        return cpus ? atol(cpus) : CPUS;
     if (!asleep && name == _SC_LEVEL3_CACHE_SIZE)
         return L3_BYTES;
     return REAL(sysconf)(name);
