@@ -68,4 +68,15 @@ rm -f "$build"/install_manifest*.txt
 left=$(find "$work/usr" -type f -o -type l)
 [ -z "$left" ] || fail "left after uninstalling: $left"
 [ -z "$(find "$work/usr" -type d -name 'rung*')" ] || fail "folders left: $(find "$work/usr" -type d -name 'rung*')"
+# Whatever the folders above are called: what others have put there stays, and what the lens has made goes.
+prefix="$work/rung-lens/[1] rung"
+mkdir -p "$prefix/share/rung"
+touch "$work/rung-lens/theirs" "$prefix/share/rung/theirs"
+"$cmake" --install "$build" --prefix "$prefix" --component program >>"$work/log"
+"$cmake" --install "$build" --prefix "$prefix" --component lens >>"$work/log"
+lens=$(find "$prefix" -name librung_lens.so)
+[ -z "$lens" ] || touch "${lens%/*}/l01_naive.so" "${lens%/*}/l01_naive.d"
+"$cmake" -DLISTS="$build" -P "$source/cmake/uninstall.cmake"
+left=$(find "$work/rung-lens" -type f | sed "s|$work/||" | sort | tr '\n' ' ')
+[ "$left" = "rung-lens/[1] rung/share/rung/theirs rung-lens/theirs " ] || fail "left after uninstalling among other people's files: $left"
 for file in $manifests; do mv "$file.kept" "$file"; done
