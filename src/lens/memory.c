@@ -275,8 +275,12 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
         return; /* it falls into the fence */
     }
     bool fenced = piece_of(address + FENCE_BYTES - 16) || piece_of(address - FENCE_BYTES + 16);
-    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation", write ? "writes" : "reads",
-              (void *)address);
+    char place[128];
+    if (lens_beside_shared(address, place, sizeof place))
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s", write ? "writes" : "reads", place);
+    else
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation", write ? "writes" : "reads",
+                  (void *)address);
     if (!fenced)
         lens_abandon();
 }

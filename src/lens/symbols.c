@@ -40,16 +40,33 @@ static void plain_name(const char *mangled, char *name, size_t bytes)
     }
 }
 
+/* Returns the dynamic array that was found before: the names of all others are names of the same memory. */
+static lens_array *dynamic_array(lens_module *module)
+{
+    for (int i = 0; i < module->array_count; i++)
+        if (module->arrays[i].dynamic)
+            return &module->arrays[i];
+    return NULL;
+}
+
 static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *name)
 {
-    if (module->array_count == (int)(sizeof module->arrays / sizeof module->arrays[0]))
+    const bool dynamic = symbol->st_size == LENS_MOST_SHARED_BYTES;
+    lens_array *known = dynamic ? dynamic_array(module) : NULL;
+    if (known) {
+        char plain[sizeof known->name];
+        plain_name(name, plain, sizeof plain);
+        const size_t length = strlen(known->name);
+        snprintf(known->name + length, sizeof known->name - length, "/%s", plain);
         return;
-    lens_array *a = &module->arrays[module->array_count++];
+    }
+    if (module->array_count++ >= LENS_MOST_ARRAYS)
+        return; /* the caller refuses such a file */
+    lens_array *a = &module->arrays[module->array_count - 1];
     plain_name(name, a->name, sizeof a->name);
     a->offset = (uint32_t)symbol->st_value;
     a->bytes = (uint32_t)symbol->st_size;
-    if (a->bytes == LENS_MOST_SHARED_BYTES)
-        module->dynamic_offset = a->offset;
+    a->dynamic = dynamic;
     if (strncmp(name, "_ZZ", 3) == 0) {
         char *end;
         unsigned long length = strtoul(name + 3 + (name[3] == 'L'), &end, 10);
@@ -147,6 +164,12 @@ static lens_module *open_module(const char *path, const char *stem, char *why, s
         dlclose(module->handle);
         return NULL;
     }
+    if (module->array_count > LENS_MOST_ARRAYS) {
+        snprintf(why, why_bytes, "%s has %d __shared__ variables: the lens knows %d of a file at most", stem,
+                 module->array_count, LENS_MOST_ARRAYS);
+        dlclose(module->handle);
+        return NULL;
+    }
     module->shared = at - anchor;
     module_count++;
     return module;
@@ -182,18 +205,28 @@ void lens_module_enter(lens_module *module, uint32_t dynamic_bytes)
     memset(array_map, 0, need);
     for (int i = 0; i < module->array_count; i++) {
         lens_array *a = &module->arrays[i];
-        if (a->offset == module->dynamic_offset && module->dynamic_offset)
+        if (a->dynamic)
             a->bytes = dynamic_bytes;
         memset(array_map + a->offset / 4, i + 1, (a->bytes + 3) / 4);
     }
 }
 
-/* Returns the bytes that this kernel's own variables take: a file may hold several kernels. */
+/* Returns whether a variable is another kernel's of the same file. Those of functions that kernels call, and of none,
+ * may be anybody's. */
+static bool is_anothers(const lens_module *module, const lens_array *array, const char *kernel)
+{
+    if (array->owner[0] == 0 || strcmp(array->owner, kernel) == 0)
+        return false;
+    uintptr_t at =
+        (uintptr_t)dlsym(module->handle, array->owner); /* of a C library, too: its functions have such names */
+    return at - module->base < module->end - module->base;
+}
+
 uint32_t lens_static_bytes(const lens_module *module, const char *kernel)
 {
     uint32_t bytes = 0;
     for (int i = 0; i < module->array_count; i++)
-        if (strcmp(module->arrays[i].owner, kernel) == 0)
+        if (!module->arrays[i].dynamic && !is_anothers(module, &module->arrays[i], kernel))
             bytes += module->arrays[i].bytes;
     return bytes;
 }
