@@ -1,4 +1,5 @@
-/* All count. The last thread then looks, without a barrier (beta 0: at once; 1: when its warp has met; 2: it clears the count). */
+/* All count. The last thread then looks, without a barrier (beta 0: at once; 1: when its warp has met; 2: it clears the
+ * count). */
 #include "device/args.h"
 
 RUNG_KERNEL(256) atomics_unknown(const __grid_constant__ rung_args g)

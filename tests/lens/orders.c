@@ -349,10 +349,14 @@ static void copy_asynchronously(void)
 
 static void access_misaligned(void)
 {
-    const int size = 2 << below(4);
+    const int size = 2 << below(4), is_atomic = size >= 4 && below(2);
+    const uint32_t at = (uint32_t)(below(BYTES / size) * size + 1 + below(size - 1));
     found = 0;
     if (!setjmp(abandoned)) {
-        lens_shadow_shared(0, (uint32_t)(below(BYTES / size) * size + 1 + below(size - 1)), (unsigned)size, below(2));
+        if (is_atomic)
+            lens_shadow_atomic(0, at, (unsigned)size);
+        else
+            lens_shadow_shared(0, at, (unsigned)size, below(2));
         wrong("a misaligned access of %d bytes goes on", size);
     }
     if (found != 1 || found_kind != RUNG_LENS_MISALIGNED)

@@ -1,4 +1,5 @@
-/* All have read the word when a thread of the last warp overwrites it: lanes of its own warp it has met, those of others it has not. */
+/* All have read the word when a thread of the last warp overwrites it: lanes of its own warp it has met, those of
+ * others it has not. */
 #include "device/args.h"
 
 RUNG_KERNEL(256) two_warps_read(const __grid_constant__ rung_args g)
