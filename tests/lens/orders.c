@@ -349,7 +349,8 @@ static void copy_asynchronously(void)
 
 static void access_misaligned(void)
 {
-    const int size = 2 << below(4), is_atomic = size >= 4 && below(2);
+    const int size = 2 << below(4);
+    const volatile int is_atomic = size >= 4 && below(2);
     const uint32_t at = (uint32_t)(below(BYTES / size) * size + 1 + below(size - 1));
     found = 0;
     if (!setjmp(abandoned)) {
