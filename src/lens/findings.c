@@ -100,7 +100,7 @@ const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes)
 
 const char *lens_beside_shared(uintptr_t address, char *text, size_t text_bytes)
 {
-    const int64_t near = 1 << 20, at = (int64_t)(address - (uintptr_t)lens_module_now->shared);
+    const int64_t near = LENS_MOST_SHARED_BYTES, at = (int64_t)(address - (uintptr_t)lens_module_now->shared);
     const lens_array *first = NULL;
     for (int i = 0; i < lens_module_now->array_count; i++)
         if (!first || lens_module_now->arrays[i].offset < first->offset)

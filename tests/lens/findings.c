@@ -153,12 +153,13 @@ int main(void)
     expect("before shared memory", lens_beside_shared(at - 4, text, sizeof text), "132 bytes before shared tile");
     expect("at its first byte", lens_beside_shared(at, text, sizeof text),
            "shared memory at byte 0, which no variable holds");
-    expect("far behind it", lens_beside_shared(at + (1 << 20) - 1, text, sizeof text),
-           "shared memory at byte 1048575, which no variable holds");
-    expect("too far", lens_beside_shared(at + (1 << 20), text, sizeof text) ? text : "none", "none");
-    expect("as far before it", lens_beside_shared(at - (1 << 20), text, sizeof text),
-           "1048704 bytes before shared tile");
-    expect("too far before it", lens_beside_shared(at - (1 << 20) - 1, text, sizeof text) ? text : "none", "none");
+    expect("far behind it", lens_beside_shared(at + LENS_MOST_SHARED_BYTES - 1, text, sizeof text),
+           "shared memory at byte 232447, which no variable holds");
+    expect("too far", lens_beside_shared(at + LENS_MOST_SHARED_BYTES, text, sizeof text) ? text : "none", "none");
+    expect("as far before it", lens_beside_shared(at - LENS_MOST_SHARED_BYTES, text, sizeof text),
+           "232576 bytes before shared tile");
+    expect("too far before it", lens_beside_shared(at - LENS_MOST_SHARED_BYTES - 1, text, sizeof text) ? text : "none",
+           "none");
     printf("%d answers, %d of them wrong\n", asked, wrong);
     return wrong > 0;
 }
