@@ -111,7 +111,7 @@ typedef struct lens_module {
     unsigned char *shared; /* this host thread's copy of its __shared__ variables, the dynamic array last */
     size_t shared_bytes;
     lens_array arrays[LENS_MOST_ARRAYS];
-    int array_count;
+    int array_count, kernel_count;
 } lens_module;
 
 /* Which warp comes next: each in turn, or the first or last one that can go on, as far as it can. Who lacks a wait may

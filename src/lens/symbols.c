@@ -74,6 +74,13 @@ static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *
     }
 }
 
+/* A kernel is a function of C that others see; its helpers have C++'s names. */
+static bool is_kernel(const Elf64_Sym *symbol, const char *name)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL &&
+           symbol->st_shndx != SHN_UNDEF && strncmp(name, "_Z", 2) != 0;
+}
+
 /* Returns whether the object has the variable whose address tells where the others lie. */
 static bool read_symbols(lens_module *module, const unsigned char *image, size_t bytes, uint32_t *anchor)
 {
@@ -97,6 +104,7 @@ static bool read_symbols(lens_module *module, const unsigned char *image, size_t
         const char *strings = (const char *)image + sections[sections[i].sh_link].sh_offset;
         for (size_t j = 0; j < sections[i].sh_size / sizeof *symbols; j++) {
             const char *name = strings + symbols[j].st_name;
+            module->kernel_count += is_kernel(&symbols[j], name);
             if (ELF64_ST_TYPE(symbols[j].st_info) != STT_TLS)
                 continue;
             if (strcmp(name, "rung_lens_anchor") == 0) {
@@ -211,22 +219,13 @@ void lens_module_enter(lens_module *module, uint32_t dynamic_bytes)
     }
 }
 
-/* Returns whether a variable is another kernel's of the same file. Those of functions that kernels call, and of none,
- * may be anybody's. */
-static bool is_anothers(const lens_module *module, const lens_array *array, const char *kernel)
-{
-    if (array->owner[0] == 0 || strcmp(array->owner, kernel) == 0)
-        return false;
-    uintptr_t at =
-        (uintptr_t)dlsym(module->handle, array->owner); /* of a C library, too: its functions have such names */
-    return at - module->base < module->end - module->base;
-}
-
+/* What stands in a function that kernels call, or in none, is a file's only kernel's. Where there are several nothing
+ * tells whose it is, and it is not counted. */
 uint32_t lens_static_bytes(const lens_module *module, const char *kernel)
 {
     uint32_t bytes = 0;
     for (int i = 0; i < module->array_count; i++)
-        if (!module->arrays[i].dynamic && !is_anothers(module, &module->arrays[i], kernel))
+        if (!module->arrays[i].dynamic && (module->kernel_count == 1 || strcmp(module->arrays[i].owner, kernel) == 0))
             bytes += module->arrays[i].bytes;
     return bytes;
 }
