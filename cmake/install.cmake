@@ -24,9 +24,12 @@ install(DIRECTORY learn DESTINATION ${CMAKE_INSTALL_DATADIR}/rung COMPONENT prog
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents) # the course says what to read next
 
-# rung.pc finds its prefix from where it lies, however deep the library folder is (lib, lib64, lib/x86_64-linux-gnu).
-file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+# rung.pc finds its prefix from where it lies, however deep the library folder is (lib, lib64, lib/x86_64-linux-gnu, or a whole path).
+file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" up ${up})
+foreach(folder LIBDIR INCLUDEDIR)
+  file(RELATIVE_PATH pc_${folder} ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_${folder}})
+endforeach()
 configure_file(packaging/rung.pc.in packaging/rung.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/packaging/rung.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 

@@ -220,6 +220,15 @@ static int is_poison(const float *at)
     return bits == LAB_POISON;
 }
 
+/* Returns whether arithmetic made this NaN: that of memory which nobody has written keeps what stands behind its first
+ * bits. */
+static int is_made_of_numbers(float nan)
+{
+    uint32_t bits;
+    memcpy(&bits, &nan, 4);
+    return (bits & 0x3fffff) == 0;
+}
+
 /* Returns an error in u, which is 2^-24 of the summands' sizes. */
 static double in_u(double error, double size)
 {
@@ -337,9 +346,9 @@ static int check(const lab_lens_case *c, const operands *x, lab_lens_result *res
         double exact, error = element_error(c, x, i, j, &exact);
         result->checked++;
         if (isnan(x->c[i * x->ldc + j])) {
-            snprintf(result->why, sizeof result->why,
-                     "C[%lld][%lld] is not a number: it comes from memory that nobody has written", (long long)i,
-                     (long long)j);
+            snprintf(result->why, sizeof result->why, "C[%lld][%lld] is not a number: %s", (long long)i, (long long)j,
+                     is_made_of_numbers(x->c[i * x->ldc + j]) ? "the kernel makes one of numbers, as 0 / 0 does"
+                                                              : "it comes from memory that nobody has written");
             return 0;
         }
         if (!(error >= 0 && error <= bound)) {

@@ -37,7 +37,7 @@ def build(archs):
     subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DRUNG_TESTS=OFF",
                     "-DRUNG_WITH_MPI=OFF", "-DRUNG_BUNDLED=ON", "-DCMAKE_INSTALL_LIBDIR=lib", f"-DRUNG_CUDA_ARCHS={archs}"],
                    check=True, stdout=sys.stderr)
-    jobs = os.environ.get("RUNG_JOBS", str(os.cpu_count()))
+    jobs = os.environ.get("RUNG_JOBS") or str(os.cpu_count())
     subprocess.run(["cmake", "--build", folder, "-j", jobs], check=True, stdout=sys.stderr)
     return folder
 
@@ -108,7 +108,7 @@ def pack(stage, wheel):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    archs = (config_settings or {}).get("archs") or os.environ.get("RUNG_CUDA_ARCHS", "native")
+    archs = (config_settings or {}).get("archs") or os.environ.get("RUNG_CUDA_ARCHS") or "native"
     with tempfile.TemporaryDirectory() as stage:
         package, info = os.path.join(stage, "rung"), os.path.join(stage, f"rung-{version()}.dist-info")
         os.makedirs(package)

@@ -37,6 +37,15 @@ else
     echo "left out: a program built through rung.pc, no pkg-config (pkg-config)"
 fi
 
+# The library folder may be a whole path, as some systems give it.
+"$cmake" -G Ninja -S "$source" -B "$work/whole" -DRUNG_TESTS=OFF -DRUNG_WITH_CUDA=OFF -DRUNG_WITH_MPI=OFF -DCMAKE_INSTALL_PREFIX=/opt/x -DCMAKE_INSTALL_LIBDIR=/opt/x/lib >>"$work/log"
+# shellcheck disable=SC2016 # pkg-config reads these
+for line in 'prefix=${pcfiledir}/../..' 'libdir=${prefix}/lib' 'includedir=${prefix}/include'; do
+    grep -qxF "$line" "$work/whole/packaging/rung.pc" || fail "rung.pc where the library folder is a whole path: $(head -n 3 "$work/whole/packaging/rung.pc")"
+done
+[ ! -e "$work/whole/src/lens/kernels.txt" ] || grep -qx 'root ../../share/rung' "$work/whole/src/lens/kernels.txt" ||
+    fail "the lens's sources where the library folder is a whole path: $(head -n 1 "$work/whole/src/lens/kernels.txt")"
+
 # One number rules: SONAME, the package's version rule, the symbols' version.
 soname=$(objdump -p "$libdir/librung.so" | awk '/SONAME/ { print $2 }')
 [ "$soname" = librung.so.0 ] || fail "soname is $soname"
@@ -68,4 +77,15 @@ rm -f "$build"/install_manifest*.txt
 left=$(find "$work/usr" -type f -o -type l)
 [ -z "$left" ] || fail "left after uninstalling: $left"
 [ -z "$(find "$work/usr" -type d -name 'rung*')" ] || fail "folders left: $(find "$work/usr" -type d -name 'rung*')"
+# Whatever the folders above are called: what others have put there stays, and what the lens has made goes.
+prefix="$work/rung-lens/[1] rung"
+mkdir -p "$prefix/share/rung"
+touch "$work/rung-lens/theirs" "$prefix/share/rung/theirs"
+"$cmake" --install "$build" --prefix "$prefix" --component program >>"$work/log"
+"$cmake" --install "$build" --prefix "$prefix" --component lens >>"$work/log"
+lens=$(find "$prefix" -name librung_lens.so)
+[ -z "$lens" ] || touch "${lens%/*}/l01_naive.so" "${lens%/*}/l01_naive.d"
+"$cmake" -DLISTS="$build" -P "$source/cmake/uninstall.cmake"
+left=$(find "$work/rung-lens" -type f | sed "s|$work/||" | sort | tr '\n' ' ')
+[ "$left" = "rung-lens/[1] rung/share/rung/theirs rung-lens/theirs " ] || fail "left after uninstalling among other people's files: $left"
 for file in $manifests; do mv "$file.kept" "$file"; done

@@ -2,7 +2,7 @@
 # The lens finds each planted fault, names the right line, finds nothing in sound code, and counts asynchronous copies as an
 # H200 did. lens_faults.sh RUNG FOLDER
 rung=$1 folder=$2 failed=0 out=$(mktemp) || exit 1
-trap 'rm -f "$out"' EXIT
+trap 'rm -f "$out" "$out.cu"' EXIT
 
 # look FILE EXIT_CODE TEXT [options]: the output of a run must hold TEXT
 look() {
@@ -41,7 +41,7 @@ look forgets_beta 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;" --beta
 look two_writers 1 "writes byte 0 of C, which block 0 wrote too"
 look two_writers 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;"
 look one_less 1 "C\[0\]\[15\] is .*, not .* (off by .* u, allowed 53;"
-look not_a_number 1 "C\[18\]\[20\] is not a number"
+look not_a_number 1 "C\[18\]\[20\] is not a number: the kernel makes one of numbers, as 0 / 0 does"
 look changed_input 1 "operand A was changed"
 look swapped_input 1 "operand A was changed"
 look errs_50 0 "worst error [45][0-9][.].* u; nothing out of bounds"
@@ -55,6 +55,14 @@ look two_faults 1 "line 16: reads shared part .*, which thread .* wrote with no 
 look counts 0 "nothing out of bounds, unwritten, racing or divergent"
 look late_clear 1 "line 23: updates shared count .*, which thread 0 wrote with no barrier between them: a race"
 look early_look 1 "line 23: updates shared count .*, which thread 0 read with no barrier between them: a race"
+look two_warps_read 1 "thread 255, .* line 14: writes shared factor .*, which thread 223 read with no barrier between them: a race"
+look atomics_unknown 1 "thread 255, .* line 18: reads shared count .*, which thread 254 wrote with no barrier between them: a race"
+look atomics_unknown 1 "thread 255, .* line 18: reads shared count .*, which thread 223 wrote with no barrier between them: a race" --beta 1
+look atomics_unknown 1 "thread 255, .* line 16: writes shared count .*, which thread 223 wrote too with no barrier between them: a race" --beta 2
+look lanes_outside 1 "C\[0\]\[0\] is 1e+09, not"
+look others_ways 0 "nothing out of bounds, unwritten, racing or divergent" --shared 1024
+look others_ways 1 "which no variable holds" --shared 1020
+look others_ways 0 ", 2928 B shared;" --shared 1024 # those of the function count
 look parts_meet 0 "nothing out of bounds, unwritten, racing or divergent"
 look tensor_factors 0 "nothing out of bounds, unwritten, racing or divergent"
 look handed_over 0 "nothing out of bounds, unwritten, racing or divergent"
@@ -104,6 +112,12 @@ look sound 1 "302048 bytes of shared memory, but a block has at most 232448" --s
     { echo "FAIL many_mbarriers, 256 of them:"; cat "$out"; failed=1; }
 "$rung" lens --file "$folder/many_mbarriers.cu" --tile 16x16 --threads 256 16x16x257 >"$out" 2>&1
 [ $? = 1 ] && grep -q 'initialises more than 256 mbarriers' "$out" || { echo "FAIL many_mbarriers, 257 of them:"; cat "$out"; failed=1; }
+# A file may have 255 shared variables, and others_ways has more than seventy.
+awk 'BEGIN { print "#include \"device/args.h\"\nRUNG_KERNEL(256) many(const __grid_constant__ rung_args g)\n{"
+    for (i = 0; i < 256; i++) print "    __shared__ volatile int m" i "[1];\n    m" i "[0] = (int)g.alpha;"
+    print "}" }' >"$out.cu"
+"$rung" lens --file "$out.cu" --symbol many --tile 16x16 --threads 256 16x16x16 >"$out" 2>&1
+[ $? = 1 ] && grep -q 'many has 256 __shared__ variables: the lens knows 255 of a file at most' "$out" || { echo "FAIL many, 256 variables:"; cat "$out"; failed=1; }
 # What has come by one mbarrier says nothing of what comes by another one, however far apart they lie.
 for last in 1 2 7 8 9 16 32 63; do
     "$rung" lens --file "$folder/first_of_two.cu" --tile 16x16 --threads 256 16x16x$last >"$out" 2>&1 && grep -q 'nothing out of bounds' "$out" ||
@@ -123,11 +137,16 @@ kind 7 0 'executes __trap()'
 kind 8 0 'uses an mbarrier at shared bar .* that was never initialised'
 kind 9 2 'arrives at an mbarrier once more than its 2 expected arrivals'
 kind 10 0 'starts a bulk copy of 8 bytes that is not aligned to 16'
-kind 11 0 'reads address .*, which is in no allocation'
+kind 11 0 'reads 4 bytes before A'
 kind 12 0 'makes a 8-byte access to address .*, which is not a multiple of 8'
 kind 13 0 'reads address 0x1000, which is in no allocation'
 kind 14 0 'waits for ever at barrier 1: not all of its threads come'
 kind 15 16 'waits for lanes of mask 0xffffffff that never come to this warp operation'
+kind 16 0 'makes a 8-byte access to shared byte .*, which is not a multiple of 8'
+kind 17 0 'reads [0-9]* bytes before shared '
+kind 18 0 'reads shared memory at byte 2000.*, which no variable holds'
+kind 19 0 'needs more than 92 KiB for its local arrays and calls, which is all that the lens has for a thread'
+kind 20 0 'needs more than 92 KiB for its local arrays and calls, which is all that the lens has for a thread'
 
 # Each copy's line ends with the sectors and passes that the hardware counted for it.
 "$rung" lens --file "$folder/copies.cu" --tile 32x32 --threads 32 --all 32x32x1024 --format csv >"$out" 2>&1 || failed=1

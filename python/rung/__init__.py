@@ -54,35 +54,43 @@ def _use_numpy() -> bool:
 
 def _plain(a: Any, b: Any, math: str) -> Any:
     """The product of two NumPy matrices in rows without gaps, whose call is described once a shape and thread: a small
-    product takes less time than asking arrays where they are. None: not of this kind."""
+    product takes less time than asking arrays where they are. None: not of this kind.
+
+    A description is taken out while it is used: a signal's handler, or what ends an object, may multiply such matrices in the
+    middle of this and then describes its own call."""
     if a.dtype is not _float32 or b.dtype is not _float32 or math not in _library.MATH:
         return None
     key = (a.shape, b.shape)
-    kept = _library.local.plain.get(key)
+    plain = _library.local.plain
+    kept = plain.pop(key, None)
     if kept is None:
         if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in a.shape + b.shape:
             return None
         (m, k), n, lib = a.shape, b.shape[1], _library.library()
         g = Gemm(layout=1, m=m, n=n, k=k, lda=k, ldb=n, ldc=n, batch=1, alpha=1.0)
         kept = g, ctypes.byref(g), (m, n), lib.rung_gemm_run, _library.context(_library.CPU)
-        if len(_library.local.plain) < 4096:
-            _library.local.plain[key] = kept
     g, reference, shape, run, context = kept
+    c = None
     try:
         g.a, g.b = _address(_char(a)), _address(_char(b))
+        c = _empty(shape, _float32)
+        g.c = _address(_char(c))
+        if run(context, reference):  # refused, as at an odd address: the long way copies, or says why
+            c = None
     except (TypeError, ValueError, BufferError):  # read-only, or not in rows without gaps
-        return None
-    c = _empty(shape, _float32)
-    g.c = _address(_char(c))
-    return None if run(context, reference) else c  # refused, as at an odd address: the long way copies, or says why
+        pass
+    if len(plain) < 4096:
+        plain[key] = kept
+    return c
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float = 0.0, math: str = "accurate") -> Any:
-    """alpha * (a @ b) + beta * out in FP32; returns out, or a new array of a's kind.
+    """alpha * (a @ b) + beta * out in FP32; returns out, or a new array of a's kind (JAX's where b alone is JAX's).
 
     As numpy.matmul: vectors, matrices, and batches of matrices whose leading dimensions are broadcast; any strides, negative
     ones too; an out that lies on an operand gets the right result. Classes made from numpy.ndarray are kept. On a CPU all
-    modes compute in strict FP32. PyTorch tensors that require gradients get them; JAX arrays may be traced (jit, vmap, grad).
+    modes compute in strict FP32. PyTorch tensors that require gradients get them, without an out; JAX arrays may be traced
+    (jit, vmap, grad).
 
     math: "accurate" (tensor cores with FP32's error, the default), "strict" (FP32 multiply-adds only), "fast" (one
     tensor-core pass). Raises TypeError for what is not float32, ShapeError (a ValueError) for shapes that do not go
@@ -95,14 +103,18 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float =
         if c is not None:
             return c
     torch = sys.modules.get("torch")
-    if torch is not None and out is None and alpha == 1.0 and beta == 0.0 and isinstance(a, torch.Tensor):
+    if torch is not None and out is None and beta == 0.0 and isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         from .torch import matmul as of_tensors
 
-        return of_tensors(a, b, math)
+        if alpha == 1.0:
+            return of_tensors(a, b, math)
+        if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
+            return alpha * of_tensors(a, b, math)
     if _ndarray is None and _use_numpy():  # behind PyTorch, whose compiler follows no NumPy
         return matmul(a, b, out, alpha=alpha, beta=beta, math=math)
     jax = sys.modules.get("jax")
-    if jax is not None and isinstance(a, getattr(jax, "Array", ())):
+    kind = getattr(jax, "Array", ())
+    if isinstance(a, kind) or isinstance(out, kind) or (out is None and isinstance(b, kind)):
         if out is not None or beta != 0.0:
             raise RungError("JAX arrays do not change: there is no out, and beta is 0")
         from .jax import matmul as of_arrays
@@ -124,13 +136,12 @@ def _number(value: Any, name: str) -> float:
 
 def _in_class(result: Any, a: Any, b: Any) -> Any:
     """The result in the class that NumPy would give it."""
-    if type(result) is _ndarray and not result.ndim:
-        return result[()]  # of two vectors: a number, as NumPy's
-    subclasses = [x for x in (a, b) if _ndarray is not None and isinstance(x, _ndarray) and type(x) is not _ndarray]
-    if not subclasses or type(result) is not _ndarray:
+    if type(result) is not _ndarray:
         return result
-    first = max(subclasses, key=lambda x: x.__array_priority__)
-    return first.__array_wrap__(result)
+    subclasses = [x for x in (a, b) if isinstance(x, _ndarray) and type(x) is not _ndarray]
+    if subclasses:
+        result = max(subclasses, key=lambda x: x.__array_priority__).__array_wrap__(result)
+    return result[()] if type(result) is _ndarray and not result.ndim else result  # of two vectors: a number
 
 
 def enable(math: str = "accurate") -> int:

@@ -101,6 +101,16 @@ def _is_torch(array):
     return torch is not None and isinstance(array, torch.Tensor)
 
 
+def wants_gradient(array):
+    """Whether PyTorch would record what is done with it."""
+    return _is_torch(array) and array.requires_grad and sys.modules["torch"].is_grad_enabled()
+
+
+def like_which(out, a):
+    """Of which of the two arrays a product is made that is then assigned to out: PyTorch's tensors take only their own."""
+    return out if _is_torch(out) else a
+
+
 def _module_of(array):
     """NumPy for its arrays and all classes made from them, else the module that the class comes from."""
     numpy = sys.modules.get("numpy")

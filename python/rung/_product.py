@@ -8,7 +8,7 @@ import itertools
 import sys
 from typing import Any
 
-from ._array import View, assign, contiguous, describe, new_like, stream_of
+from ._array import View, assign, contiguous, describe, like_which, new_like, stream_of, wants_gradient
 from ._library import MATH, Gemm, RungError, ShapeError, check, context, library
 
 ROW_MAJOR = 1
@@ -123,6 +123,10 @@ def _run(va: View, vb: View, vc: View, scalars: tuple, math: str, stream: int | 
 def product(a: Any, b: Any, out: Any, alpha: float, beta: float, math: str) -> Any:
     if math not in MATH:
         raise RungError(f"math is {math!r}: one of {', '.join(MATH)}")
+    for array, name in ((a, "a"), (b, "b"), (out, "out")):
+        if wants_gradient(array):
+            raise RungError(f"{name} requires a gradient, which only a product of two tensors without an out gets: "
+                            "leave out and beta out, or call it under torch.no_grad()")
     seen_a, seen_b = describe(a, "a"), describe(b, "b")
     if seen_a.device != seen_b.device:
         raise RungError(f"a is on {seen_a.where()} but b is on {seen_b.where()}")
@@ -147,7 +151,7 @@ def product(a: Any, b: Any, out: Any, alpha: float, beta: float, math: str) -> A
     target = result
     if out is not None and (vc.pointer % 4 or not _as_rows(full) or any(s < 0 for s in full.strides) or _share_memory(vc, seen_a) or
                             _share_memory(vc, seen_b)):
-        target = contiguous(out, "out", copy=True) if beta != 0.0 else new_like(a, shape)
+        target = contiguous(out, "out", copy=True) if beta != 0.0 else new_like(like_which(out, a), shape)
         full = _full(describe(target, "out"), batch + matrix, len(seen_a.shape) > 1, len(seen_b.shape) > 1)
     _run(_broadcast(va, batch), _broadcast(vb, batch), full, (alpha, beta), math, stream_of(a))
     if target is not result:

@@ -47,9 +47,11 @@ _product.defvjp(_forward, _backward)
 
 
 def _checked(array, name: str) -> jax.Array:
+    dtype = getattr(array, "dtype", jnp.float32)  # asked first: what asarray makes of NumPy's float64 is float32
     array = jnp.asarray(array)
-    if array.dtype != jnp.float32:
-        raise TypeError(f"{name} holds {array.dtype}: Rung multiplies float32")
+    for holds in (dtype, array.dtype):
+        if holds != jnp.float32:
+            raise TypeError(f"{name} holds {holds}: Rung multiplies float32")
     if array.ndim == 0:
         raise ShapeError(f"{name} is a single number: matmul takes vectors, matrices and batches of them")
     return array

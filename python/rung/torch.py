@@ -30,13 +30,14 @@ def _nobody_looks(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _plain(a: torch.Tensor, b: torch.Tensor, math: str) -> Optional[torch.Tensor]:
-    """The product of two matrices in rows without gaps; None for all others, and for what has to be refused with a sentence."""
+    """The product of two matrices in rows without gaps; None for all others, and for what has to be refused with a sentence. A
+    description is taken out while it is used, as for NumPy's."""
     if type(a) is not torch.Tensor or type(b) is not torch.Tensor or not _nobody_looks(a, b):
         return None
     device = a.device
     key = (a.shape, b.shape, device, math)
     local = _library.local
-    kept = local.tensors.get(key)
+    kept = local.tensors.pop(key, None)
     if kept is None:
         if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, b.shape[1]):
             return None
@@ -46,8 +47,14 @@ def _plain(a: torch.Tensor, b: torch.Tensor, math: str) -> Optional[torch.Tensor
         g = _library.Gemm(layout=1, m=m, n=n, k=k, lda=k, ldb=n, ldc=n, batch=1, alpha=1.0)
         context = _library.context(device.index if device.type == "cuda" else _library.CPU)
         kept = g, ctypes.byref(g), (m, n), lib, context, _library.MATH[math]
-        if len(local.tensors) < 4096:
-            local.tensors[key] = kept
+    c = _run(a, b, kept)
+    if len(local.tensors) < 4096:
+        local.tensors[key] = kept
+    return c
+
+
+def _run(a: torch.Tensor, b: torch.Tensor, kept: tuple) -> Optional[torch.Tensor]:
+    device = a.device
     if a.dtype is not torch.float32 or b.dtype is not torch.float32 or b.device != device:
         return None
     if not (a.is_contiguous() and b.is_contiguous()) or a.is_neg() or b.is_neg():

@@ -68,7 +68,13 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         signal(signal_number, SIG_DFL);
         return;
     }
-    lens_find(RUNG_LENS_OUT_OF_BOUNDS, where_was_it(context), "touches address %p, where nothing is", info->si_addr);
+    if (lens_below_stack((uintptr_t)info->si_addr))
+        lens_find(RUNG_LENS_TRAP, where_was_it(context),
+                  "needs more than %d KiB for its local arrays and calls, which is all that the lens has for a thread",
+                  (LENS_STACK_BYTES - LENS_STACK_FENCE_BYTES) / 1024);
+    else
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, where_was_it(context), "touches address %p, where nothing is",
+                  info->si_addr);
     lens_abandon();
 }
 

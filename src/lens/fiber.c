@@ -61,8 +61,18 @@ int lens_stacks_make(void)
     for (int i = 0; i < LENS_MOST_THREADS; i++) {
         lens_now.thread[i].stack = lens_stacks + (size_t)i * LENS_STACK_BYTES;
         lens_now.thread[i].index = i;
+        if (mprotect(lens_now.thread[i].stack, LENS_STACK_FENCE_BYTES, PROT_NONE) != 0) {
+            munmap(memory, lens_stacks_bytes);
+            lens_stacks = NULL;
+            return -1;
+        }
     }
     return 0;
+}
+
+bool lens_below_stack(uintptr_t address)
+{
+    return lens_in_stacks(address) && (address - (uintptr_t)lens_stacks) % LENS_STACK_BYTES < LENS_STACK_FENCE_BYTES;
 }
 
 void lens_wait(lens_state state)

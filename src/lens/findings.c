@@ -97,3 +97,19 @@ const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes)
                  (offset - array->offset) / 4);
     return text;
 }
+
+const char *lens_beside_shared(uintptr_t address, char *text, size_t text_bytes)
+{
+    const int64_t near = LENS_MOST_SHARED_BYTES, at = (int64_t)(address - (uintptr_t)lens_module_now->shared);
+    const lens_array *first = NULL;
+    for (int i = 0; i < lens_module_now->array_count; i++)
+        if (!first || lens_module_now->arrays[i].offset < first->offset)
+            first = &lens_module_now->arrays[i];
+    if (!first || at < -near || at >= near)
+        return NULL;
+    if (at < 0)
+        snprintf(text, text_bytes, "%lld bytes before shared %s", (long long)(first->offset - at), first->name);
+    else
+        snprintf(text, text_bytes, "shared memory at byte %lld, which no variable holds", (long long)at);
+    return text;
+}

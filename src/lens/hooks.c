@@ -2,6 +2,8 @@
  */
 #include "lens.h"
 
+#include <string.h>
+
 #define PC ((uintptr_t)__builtin_return_address(0))
 
 __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind)
@@ -73,11 +75,15 @@ static void access_flag(uintptr_t pc, const void *at, unsigned log2_bytes, rung_
     }
 
 FLAG_HOOK(volatile_read1, 0, RUNG_LENS_LOAD)
+FLAG_HOOK(volatile_read2, 1, RUNG_LENS_LOAD)
 FLAG_HOOK(volatile_read4, 2, RUNG_LENS_LOAD)
 FLAG_HOOK(volatile_read8, 3, RUNG_LENS_LOAD)
+FLAG_HOOK(volatile_read16, 4, RUNG_LENS_LOAD)
 FLAG_HOOK(volatile_write1, 0, RUNG_LENS_STORE)
+FLAG_HOOK(volatile_write2, 1, RUNG_LENS_STORE)
 FLAG_HOOK(volatile_write4, 2, RUNG_LENS_STORE)
 FLAG_HOOK(volatile_write8, 3, RUNG_LENS_STORE)
+FLAG_HOOK(volatile_write16, 4, RUNG_LENS_STORE)
 
 static void range(uintptr_t pc, const char *at, size_t bytes, rung_lens_kind kind)
 {
@@ -106,6 +112,23 @@ void __tsan_write_range(const void *at, size_t bytes)
 
 void __tsan_init(void)
 {
+}
+
+/* What a kernel fills or copies by a call of C's library is seen as well. */
+RUNG_LENS_API void *rung_lens_memset(void *at, int value, size_t bytes);
+RUNG_LENS_API void *rung_lens_memmove(void *to, const void *from, size_t bytes);
+
+void *rung_lens_memset(void *at, int value, size_t bytes)
+{
+    range(PC, at, bytes, RUNG_LENS_STORE);
+    return memset(at, value, bytes);
+}
+
+void *rung_lens_memmove(void *to, const void *from, size_t bytes)
+{
+    range(PC, from, bytes, RUNG_LENS_LOAD);
+    range(PC, to, bytes, RUNG_LENS_STORE);
+    return memmove(to, from, bytes);
 }
 
 HOOK(unaligned_read2, 1, RUNG_LENS_LOAD)

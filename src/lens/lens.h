@@ -15,13 +15,15 @@ enum {
     LENS_MOST_BLOCKS = 16, /* of a cluster */
     LENS_NAMED_BARRIERS = 32,
     LENS_WARPS = LENS_MOST_THREADS / 32,
-    LENS_STACK_BYTES = 96 * 1024,
+    LENS_STACK_BYTES = 96 * 1024, /* the lowest page of it is a fence */
+    LENS_STACK_FENCE_BYTES = 4096,
     LENS_LOG_TURN = 1 << 14, /* after this many accesses a lane without barriers gives way, so that logs stay small */
     LENS_MANY_LOGS = 64, /* from a million accesses without a barrier on, only patience tells it from an endless loop */
     LENS_MOST_ARGUMENT_BYTES = 4096,
     LENS_MOST_SHARED_BYTES = 227 * 1024,
     LENS_MOST_ENTRIES = 1 << 26, /* most accesses of one lane between two barriers */
     LENS_MOST_FINDINGS = 32,
+    LENS_MOST_ARRAYS = 255, /* __shared__ variables of a file: symbols.c numbers them by bytes */
     LENS_ASYNC_GROUPS = 16,
 };
 
@@ -96,6 +98,7 @@ typedef struct lens_thread {
 typedef struct lens_array {   /* a __shared__ variable of the kernel's object */
     char name[48], owner[96]; /* owner: the function that it stands in; "" for none */
     uint32_t offset, bytes;
+    bool dynamic; /* as large as a launch says; all of them lie at the same place */
 } lens_array;
 
 /* A compiled kernel file. */
@@ -107,9 +110,8 @@ typedef struct lens_module {
     uintptr_t end;
     unsigned char *shared; /* this host thread's copy of its __shared__ variables, the dynamic array last */
     size_t shared_bytes;
-    uint32_t dynamic_offset;
-    lens_array arrays[64];
-    int array_count;
+    lens_array arrays[LENS_MOST_ARRAYS];
+    int array_count, kernel_count;
 } lens_module;
 
 /* Which warp comes next: each in turn, or the first or last one that can go on, as far as it can. Who lacks a wait may
@@ -168,6 +170,7 @@ static inline bool lens_in_stacks(uintptr_t address)
 {
     return address - (uintptr_t)lens_stacks < lens_stacks_bytes;
 }
+bool lens_below_stack(uintptr_t address); /* in the fence of a stack: it has overflowed */
 
 /* ---- cluster.c ---- */
 int lens_cluster_begin(unsigned blocks); /* makes room for the shared memory of all blocks; 0: there is room */
@@ -284,6 +287,8 @@ void lens_findings_end(rung_lens_launch *launch, uintptr_t **pcs);
 /* Puts block, thread and line before the sentence. */
 void lens_finding_compose(rung_lens_finding *finding);
 const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes);
+/* Says how an address misses shared memory that is near; NULL: none is. */
+const char *lens_beside_shared(uintptr_t address, char *text, size_t text_bytes);
 
 /* ---- sync.c ---- */
 void lens_sync_begin(unsigned threads);

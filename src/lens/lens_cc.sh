@@ -35,18 +35,23 @@ case " $* " in *" --coverage "*) cover=--coverage && set -- "$@" -dumpbase "$bas
 # wanted, not where variables are.
 "$cxx" -x c++ -std=gnu++17 -O1 -gdwarf-4 -fno-var-tracking -fPIC -w -fsanitize=thread --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1 \
     -fno-tree-sra -fno-ipa-sra -fno-tree-vectorize -fno-store-merging -fno-tree-loop-distribute-patterns \
-    -fno-plt -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
+    -fno-plt -fstack-clash-protection -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
     -fno-rtti -fno-threadsafe-statics -fvisibility=default -DRUNG_LENS=1 -I"$here/cuda" -I"$here/../cuda" -I"$here/../cuda/api" \
     -I"$here/.." -I"$here/../../include" $fma "$@" -include rung_lens_cuda.h -MMD -MF "$work.d" -MQ "$base.stamp" \
     -c "$source" -o "$work.o" >"$work.log" 2>&1 || give_up
 printf '%s: %s\n' "$base.stamp" "$here/lens_cc.sh" | sed 's/\([^:]\) /\1\\ /g' >>"$work.d"
 
-# extern __shared__ arrays get their memory here, as large as a block may ask for.
-array() { printf '.globl %s\n.type %s, @object\n.size %s, %d\n.balign 1024\n%s: .zero %d\n' "$1" "$1" "$1" "$2" "$1" "$2"; }
+# extern __shared__ arrays get their memory here, as large as a block may ask for. On a GPU all of them begin at one place, and so here.
+array() { printf '.globl %s\n.type %s, @object\n.size %s, %d\n%s:\n' "$1" "$1" "$1" "$2" "$1"; }
 {
     echo '.section .tbss,"awT",@nobits'
+    echo '.balign 1024'
     array rung_lens_anchor 16
-    for name in $(readelf -sW "$work.o" | awk '$4 == "TLS" && $7 == "UND" { print $8 }'); do array "$name" 232448; done
+    echo '.zero 16'
+    dynamic=$(readelf -sW "$work.o" | awk '$4 == "TLS" && $7 == "UND" { print $8 }')
+    [ -z "$dynamic" ] || echo '.balign 1024'
+    for name in $dynamic; do array "$name" 232448; done
+    [ -z "$dynamic" ] || echo '.zero 232448'
     [ -z "$fma" ] || printf '.section .rodata\n.globl rung_lens_fma\nrung_lens_fma: .byte 1\n'
     echo '.section .note.GNU-stack,"",@progbits'
 } | "$cxx" -shared $cover -o "$work.so" "$work.o" -x assembler - >"$work.log" 2>&1 || give_up

@@ -274,9 +274,15 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
         report(pc, o, address, bytes, write);
         return; /* it falls into the fence */
     }
-    bool fenced = piece_of(address + FENCE_BYTES - 16) || piece_of(address - FENCE_BYTES + 16);
-    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation", write ? "writes" : "reads",
-              (void *)address);
-    if (!fenced)
+    const piece *behind = piece_of(address + FENCE_BYTES - 16), *before = piece_of(address - FENCE_BYTES + 16);
+    char place[128];
+    if (behind && operand_behind(behind))
+        report(pc, operand_behind(behind), address, bytes, write);
+    else if (!behind && !before && lens_beside_shared(address, place, sizeof place))
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s", write ? "writes" : "reads", place);
+    else
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation", write ? "writes" : "reads",
+                  (void *)address);
+    if (!behind && !before)
         lens_abandon();
 }

@@ -23,11 +23,13 @@ enum {
 
 typedef struct word {
     uint32_t block; /* the serial number of the block that touched it last */
-    uint32_t write_clock, plain_clock, read_clock, other_clock;
-    uint16_t writer, plain_writer, reader, other_reader; /* plain: of the last write that was no atomic */
-    uint8_t written, read;                               /* masks of bytes: written so far, read since the last write */
-    uint8_t last_write;                                  /* the bytes of the last write */
-    uint8_t pending;                                     /* a cp.async into it is under way */
+    uint32_t write_clock, plain_clock, read_clock, other_clock, far_clock, atomic_clock, far_atomic_clock;
+    /* plain: of the last write that was no atomic; other: who read before the last reader; far: the last one of another
+     * warp before it. So with atomics: who wrote before the last one, and who of another warp. */
+    uint16_t writer, plain_writer, reader, other_reader, far_reader, atomic_writer, far_atomic_writer;
+    uint8_t written, read; /* masks of bytes: written so far, read since the last write */
+    uint8_t last_write;    /* the bytes of the last write */
+    uint8_t pending;       /* a cp.async into it is under way */
 } word;
 
 static word *words;
@@ -58,6 +60,12 @@ static unsigned clock_of(unsigned thread)
 static unsigned warp_of(unsigned clock)
 {
     return (clock - AGENTS) / 32;
+}
+
+/* Lanes of a warp may know of each other where nobody else does. */
+static bool same_warp(unsigned a, unsigned b)
+{
+    return a >= AGENTS && b >= AGENTS && warp_of(a) == warp_of(b);
 }
 
 static unsigned my_clock(void)
@@ -414,6 +422,19 @@ static void check_fence(uintptr_t pc, const word *w, uint32_t offset, unsigned m
               lens_where_shared(offset, place, sizeof place), name);
 }
 
+/* Finds who wrote a word, last or by an atomic before that, and is not known to have. */
+static bool wrote_unknown(unsigned knower, const word *w, unsigned *who)
+{
+    *who = w->writer;
+    if (!knows(knower, w->writer, w->write_clock))
+        return true;
+    *who = w->atomic_writer;
+    if (w->atomic_clock && !knows(knower, w->atomic_writer, w->atomic_clock))
+        return true;
+    *who = w->far_atomic_writer;
+    return w->far_atomic_clock && !knows(knower, w->far_atomic_writer, w->far_atomic_clock);
+}
+
 static bool too_early; /* a READ_VALUE found poison */
 
 static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me, unsigned reader, reading how)
@@ -421,7 +442,8 @@ static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, un
     char place[128];
     bool forgiven = how != READ_BULK && lens_findings_fail;
     bool unwritten = (w->written & mask) != mask;
-    bool early = w->pending || unwritten || ((w->last_write & mask) && !knows(me, w->writer, w->write_clock));
+    unsigned writer = 0;
+    bool early = w->pending || unwritten || ((w->last_write & mask) && wrote_unknown(me, w, &writer));
     if (early && forgiven && (how == READ_VALUE || (unwritten && !w->pending)))
         too_early = true;
     else if (w->pending)
@@ -431,7 +453,7 @@ static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, un
         lens_find(RUNG_LENS_UNINITIALISED, pc, "reads %s, which nothing has written",
                   lens_where_shared(offset, place, sizeof place));
     else if (early)
-        race(pc, offset, "reads", w->writer, "wrote");
+        race(pc, offset, "reads", writer, "wrote");
     else if (how == READ_BULK)
         check_fence(pc, w, offset, mask, "reads");
     if (forgiven && how == READ_VALUE) /* maybe nobody uses it; if somebody does, the results are wrong */
@@ -439,6 +461,10 @@ static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, un
     if (w->reader != reader && w->read) {
         w->other_reader = w->reader;
         w->other_clock = w->read_clock;
+        if (!same_warp(w->reader, reader)) {
+            w->far_reader = w->reader;
+            w->far_clock = w->read_clock;
+        }
     }
     w->reader = (uint16_t)reader;
     w->read_clock = clocks[reader];
@@ -447,18 +473,21 @@ static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, un
 
 static void check_write(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me, unsigned knower)
 {
-    if ((w->last_write & mask) && !knows(knower, w->writer, w->write_clock))
-        race(pc, offset, "writes", w->writer, "wrote too");
+    unsigned writer = 0;
+    if ((w->last_write & mask) && wrote_unknown(knower, w, &writer))
+        race(pc, offset, "writes", writer, "wrote too");
     else if ((w->read & mask) && !knows(knower, w->reader, w->read_clock))
         race(pc, offset, "writes", w->reader, "read");
     else if ((w->read & mask) && w->other_clock && !knows(knower, w->other_reader, w->other_clock))
         race(pc, offset, "writes", w->other_reader, "read");
+    else if ((w->read & mask) && w->far_clock && !knows(knower, w->far_reader, w->far_clock))
+        race(pc, offset, "writes", w->far_reader, "read");
     w->last_write = (uint8_t)(w->writer == me && w->write_clock == clocks[me] ? w->last_write | mask : mask);
     w->writer = w->plain_writer = (uint16_t)me;
     w->write_clock = w->plain_clock = clocks[me];
     w->written |= (uint8_t)mask;
     w->read &= (uint8_t)~mask;
-    w->other_clock = 0;
+    w->other_clock = w->far_clock = w->atomic_clock = w->far_atomic_clock = 0;
 }
 
 /* Returns whether a variable of this kernel holds these bytes, and reports them if not. Dynamic shared memory ends
@@ -493,13 +522,18 @@ static void look(uintptr_t pc, uint32_t offset, unsigned bytes, bool write, read
     }
 }
 
+static void check_alignment(uintptr_t pc, uint32_t offset, unsigned bytes)
+{
+    if (offset % bytes == 0)
+        return;
+    lens_find(RUNG_LENS_MISALIGNED, pc, "makes a %u-byte access to shared byte %u, which is not a multiple of %u",
+              bytes, offset, bytes);
+    lens_abandon();
+}
+
 void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write)
 {
-    if (offset % bytes != 0) {
-        lens_find(RUNG_LENS_MISALIGNED, pc, "makes a %u-byte access to shared byte %u, which is not a multiple of %u",
-                  bytes, offset, bytes);
-        lens_abandon();
-    }
+    check_alignment(pc, offset, bytes);
     look(pc, offset, bytes, write, READ_MEMORY);
 }
 
@@ -508,6 +542,7 @@ void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool writ
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
 {
     unsigned me = my_clock();
+    check_alignment(pc, offset, bytes);
     if (!exists(pc, offset, bytes, "updates"))
         return;
     for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
@@ -522,6 +557,16 @@ void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
             race(pc, at, "updates", w->reader, "read");
         else if (w->read && w->other_clock && !knows(me, w->other_reader, w->other_clock))
             race(pc, at, "updates", w->other_reader, "read");
+        else if (w->read && w->far_clock && !knows(me, w->far_reader, w->far_clock))
+            race(pc, at, "updates", w->far_reader, "read");
+        if (w->last_write && w->writer != me) {
+            w->atomic_writer = w->writer;
+            w->atomic_clock = w->write_clock;
+            if (!same_warp(w->writer, me)) {
+                w->far_atomic_writer = w->writer;
+                w->far_atomic_clock = w->write_clock;
+            }
+        }
         w->writer = (uint16_t)me;
         w->write_clock = clocks[me];
         w->last_write = 15;

@@ -40,21 +40,45 @@ static void plain_name(const char *mangled, char *name, size_t bytes)
     }
 }
 
+/* Returns the dynamic array that was found before: the names of all others are names of the same memory. */
+static lens_array *dynamic_array(lens_module *module)
+{
+    for (int i = 0; i < module->array_count; i++)
+        if (module->arrays[i].dynamic)
+            return &module->arrays[i];
+    return NULL;
+}
+
 static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *name)
 {
-    if (module->array_count == (int)(sizeof module->arrays / sizeof module->arrays[0]))
+    const bool dynamic = symbol->st_size == LENS_MOST_SHARED_BYTES;
+    lens_array *known = dynamic ? dynamic_array(module) : NULL;
+    if (known) {
+        char plain[sizeof known->name];
+        plain_name(name, plain, sizeof plain);
+        const size_t length = strlen(known->name);
+        snprintf(known->name + length, sizeof known->name - length, "/%s", plain);
         return;
-    lens_array *a = &module->arrays[module->array_count++];
+    }
+    if (module->array_count++ >= LENS_MOST_ARRAYS)
+        return; /* the caller refuses such a file */
+    lens_array *a = &module->arrays[module->array_count - 1];
     plain_name(name, a->name, sizeof a->name);
     a->offset = (uint32_t)symbol->st_value;
     a->bytes = (uint32_t)symbol->st_size;
-    if (a->bytes == LENS_MOST_SHARED_BYTES)
-        module->dynamic_offset = a->offset;
+    a->dynamic = dynamic;
     if (strncmp(name, "_ZZ", 3) == 0) {
         char *end;
         unsigned long length = strtoul(name + 3 + (name[3] == 'L'), &end, 10);
         snprintf(a->owner, sizeof a->owner, "%.*s", (int)length, end);
     }
+}
+
+/* A kernel is a function of C that others see; its helpers have C++'s names. */
+static bool is_kernel(const Elf64_Sym *symbol, const char *name)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL &&
+           symbol->st_shndx != SHN_UNDEF && strncmp(name, "_Z", 2) != 0;
 }
 
 /* Returns whether the object has the variable whose address tells where the others lie. */
@@ -80,6 +104,7 @@ static bool read_symbols(lens_module *module, const unsigned char *image, size_t
         const char *strings = (const char *)image + sections[sections[i].sh_link].sh_offset;
         for (size_t j = 0; j < sections[i].sh_size / sizeof *symbols; j++) {
             const char *name = strings + symbols[j].st_name;
+            module->kernel_count += is_kernel(&symbols[j], name);
             if (ELF64_ST_TYPE(symbols[j].st_info) != STT_TLS)
                 continue;
             if (strcmp(name, "rung_lens_anchor") == 0) {
@@ -147,6 +172,12 @@ static lens_module *open_module(const char *path, const char *stem, char *why, s
         dlclose(module->handle);
         return NULL;
     }
+    if (module->array_count > LENS_MOST_ARRAYS) {
+        snprintf(why, why_bytes, "%s has %d __shared__ variables: the lens knows %d of a file at most", stem,
+                 module->array_count, LENS_MOST_ARRAYS);
+        dlclose(module->handle);
+        return NULL;
+    }
     module->shared = at - anchor;
     module_count++;
     return module;
@@ -182,18 +213,19 @@ void lens_module_enter(lens_module *module, uint32_t dynamic_bytes)
     memset(array_map, 0, need);
     for (int i = 0; i < module->array_count; i++) {
         lens_array *a = &module->arrays[i];
-        if (a->offset == module->dynamic_offset && module->dynamic_offset)
+        if (a->dynamic)
             a->bytes = dynamic_bytes;
         memset(array_map + a->offset / 4, i + 1, (a->bytes + 3) / 4);
     }
 }
 
-/* Returns the bytes that this kernel's own variables take: a file may hold several kernels. */
+/* What stands in a function that kernels call, or in none, is a file's only kernel's. Where there are several nothing
+ * tells whose it is, and it is not counted. */
 uint32_t lens_static_bytes(const lens_module *module, const char *kernel)
 {
     uint32_t bytes = 0;
     for (int i = 0; i < module->array_count; i++)
-        if (strcmp(module->arrays[i].owner, kernel) == 0)
+        if (!module->arrays[i].dynamic && (module->kernel_count == 1 || strcmp(module->arrays[i].owner, kernel) == 0))
             bytes += module->arrays[i].bytes;
     return bytes;
 }

@@ -16,6 +16,7 @@ typedef struct warp_meeting {
 enum { WARP_MEETINGS = 32 }; /* of one warp, under way at once: a lane is at one of them */
 static warp_meeting meetings[LENS_WARPS][WARP_MEETINGS];
 static uint64_t values[LENS_WARPS][32]; /* what each lane has brought to the meeting that it is at */
+#define BROUGHT_BY_NOBODY UINT64_MAX    /* what a lane gets that asks for another's outside the mask: as a float NaN */
 
 typedef struct mbarrier {
     const void *object;
@@ -174,8 +175,11 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
         lens_thread *t = &lens_now.thread[warp * 32 + i];
         if (!(m->mask >> i & 1))
             continue;
-        if (m->asked)
+        if (m->asked) {
             memcpy(t->met, values[warp], sizeof t->met);
+            for (uint32_t absent = ~m->mask; absent; absent &= absent - 1)
+                t->met[__builtin_ctz(absent)] = BROUGHT_BY_NOBODY;
+        }
         t->state = LENS_READY;
     }
 }
@@ -192,7 +196,7 @@ uint32_t rung_lens_ballot(uint32_t mask, int predicate)
     const lens_thread *me = &lens_now.thread[lens_now.current];
     uint32_t votes = 0;
     for (int lane = 0; lane < 32; lane++)
-        if ((mask >> lane & 1) && me->met[lane])
+        if ((mask >> lane & 1) && me->met[lane] == 1)
             votes |= 1u << lane;
     return votes;
 }

@@ -33,6 +33,12 @@ void lens_abandon(void)
     longjmp(abandoned, 1);
 }
 
+const char *lens_beside_shared(uintptr_t address, char *text, size_t text_bytes)
+{
+    (void)address, (void)text, (void)text_bytes;
+    return NULL;
+}
+
 static int64_t draw(int64_t most) /* 0 ... most - 1 */
 {
     state = state * 6364136223846793005ull + 1442695040888963407ull;

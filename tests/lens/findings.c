@@ -143,6 +143,23 @@ int main(void)
     expect_number("the other half", launch.findings_left_out, LENS_MOST_FINDINGS);
     expect("before the array", lens_where_shared(124, text, sizeof text), "shared memory at byte 124");
     expect("in the array", lens_where_shared(136, text, sizeof text), "shared tile at byte 8 (float 2)");
+    static unsigned char shared[256];
+    static lens_module module = {.shared = shared,
+                                 .arrays = {{.name = "late", .offset = 192}, {.name = "tile", .offset = 128}}};
+    const uintptr_t at = (uintptr_t)shared;
+    lens_module_now = &module;
+    expect("no shared variable", lens_beside_shared(at, text, sizeof text) ? text : "none", "none");
+    module.array_count = 2;
+    expect("before shared memory", lens_beside_shared(at - 4, text, sizeof text), "132 bytes before shared tile");
+    expect("at its first byte", lens_beside_shared(at, text, sizeof text),
+           "shared memory at byte 0, which no variable holds");
+    expect("far behind it", lens_beside_shared(at + LENS_MOST_SHARED_BYTES - 1, text, sizeof text),
+           "shared memory at byte 232447, which no variable holds");
+    expect("too far", lens_beside_shared(at + LENS_MOST_SHARED_BYTES, text, sizeof text) ? text : "none", "none");
+    expect("as far before it", lens_beside_shared(at - LENS_MOST_SHARED_BYTES, text, sizeof text),
+           "232576 bytes before shared tile");
+    expect("too far before it", lens_beside_shared(at - LENS_MOST_SHARED_BYTES - 1, text, sizeof text) ? text : "none",
+           "none");
     printf("%d answers, %d of them wrong\n", asked, wrong);
     return wrong > 0;
 }

@@ -113,17 +113,23 @@ void lens_log(uintptr_t pc, uint64_t where)
     X(unaligned_write8, 8, 1, 0)                                                                                       \
     X(unaligned_write16, 16, 1, 0)                                                                                     \
     X(volatile_read1, 1, 0, 1)                                                                                         \
+    X(volatile_read2, 2, 0, 1)                                                                                         \
     X(volatile_read4, 4, 0, 1)                                                                                         \
     X(volatile_read8, 8, 0, 1)                                                                                         \
+    X(volatile_read16, 16, 0, 1)                                                                                       \
     X(volatile_write1, 1, 1, 1)                                                                                        \
+    X(volatile_write2, 2, 1, 1)                                                                                        \
     X(volatile_write4, 4, 1, 1)                                                                                        \
-    X(volatile_write8, 8, 1, 1)
+    X(volatile_write8, 8, 1, 1)                                                                                        \
+    X(volatile_write16, 16, 1, 1)
 
 #define X(name, bytes, write, is_flag) void __tsan_##name(const void *at);
 EACH(X)
 #undef X
 void __tsan_read_range(const void *at, size_t bytes);
 void __tsan_write_range(const void *at, size_t bytes);
+void *rung_lens_memset(void *at, int value, size_t bytes);
+void *rung_lens_memmove(void *to, const void *from, size_t bytes);
 
 static const struct hook {
     const char *name;
@@ -247,6 +253,25 @@ static void ranges(unsigned char *global)
         }
 }
 
+/* What C's library fills and copies is told as the compiler's ranges are. */
+static void c_library(unsigned char *global)
+{
+    memset(&now, 0, sizeof now);
+    what = "memset";
+    if (rung_lens_memset(global, 7, 40) != global || global[39] != 7)
+        expect("what it does", 0, 1);
+    expect("stores", now.published, 3);
+    expect("the end", (int64_t)(now.at + now.bytes), (int64_t)(uintptr_t)(global + 40));
+    memset(&now, 0, sizeof now);
+    what = "memmove";
+    global[0] = 5;
+    if (rung_lens_memmove(global + 8, global, 24) != global + 8 || global[8] != 5 || global[16] != 7)
+        expect("what it does", 0, 1);
+    expect("loads", now.reads, 2);
+    expect("stores", now.published, 2);
+    expect("the end", (int64_t)(now.at + now.bytes), (int64_t)(uintptr_t)(global + 32));
+}
+
 int main(void)
 {
     static _Alignas(16) unsigned char shared[256], global[256], constants[256], stacks[256];
@@ -260,6 +285,7 @@ int main(void)
     by_kind_of_memory(&module, global + 64);
     by_kind_of_access(shared, global);
     ranges(global + 64);
+    c_library(global + 64);
     puts("ok");
     return 0;
 }

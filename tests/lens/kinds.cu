@@ -2,6 +2,21 @@
 #include "device/args.h"
 #include "device/ptx.h"
 
+/* A call that never ends, and one that wants more than all of a thread's stack at once. */
+__device__ __attribute__((noinline)) float deeper(const float *a, int64_t n)
+{
+    volatile float kept[64];
+    kept[n % 64] = a[0];
+    return n > 0 ? deeper(a, n + 1) + kept[n % 64] : 0.0f;
+}
+
+__device__ __attribute__((noinline)) float wide(const float *a)
+{
+    volatile float kept[40000];
+    kept[0] = kept[39999] = a[0];
+    return kept[0] + kept[39999];
+}
+
 RUNG_KERNEL(256) kinds(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float few[2];
@@ -46,6 +61,11 @@ RUNG_KERNEL(256) kinds(const __grid_constant__ rung_args g)
         else if (t < 31)
             __syncwarp();
         return;
+    case 16: atomicAdd((unsigned long long *)((char *)few + 4), 1ull); return;
+    case 17: taken = few[-1 - (int)(sizeof bar + sizeof few)]; return;
+    case 18: taken = few[50000]; return;
+    case 19: taken = deeper(g.a, 1); return;
+    case 20: taken = wide(g.a); return;
     default: taken = taken + 1.0f;
     }
 }

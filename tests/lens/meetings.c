@@ -324,6 +324,8 @@ static void take_part(meeting *m, const void *bar)
         const int there = m->mask >> from & 1 && me - lane + from < threads;
         if (there && got != m->value[from])
             wrong("lane %d's value did not arrive", from);
+        if (!there && got != UINT64_MAX)
+            wrong("lane %d, which has not come, brought a value", from);
         pass(m, "exchange");
         return;
     }

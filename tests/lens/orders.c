@@ -67,7 +67,7 @@ const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes)
 }
 
 /* Two variables, and nothing behind them. */
-static const lens_array arrays[2] = {{"first", "", 0, 40}, {"second", "", 40, BYTES - 40}};
+static const lens_array arrays[2] = {{"first", "", 0, 40, false}, {"second", "", 40, BYTES - 40, false}};
 
 const lens_array *lens_array_at(const lens_module *module, uint32_t offset)
 {
@@ -82,7 +82,8 @@ typedef struct access {
 } access;
 
 typedef struct word {
-    access write, plain, read, other;         /* number 0: none; plain: the last write that was no atomic */
+    access write, plain, read, other; /* number 0: none; plain: the last write that was no atomic */
+    access far, atomic, far_atomic;   /* far: of another warp; atomic: before the last write, which is one, too */
     unsigned written, read_bytes, last_bytes; /* last_bytes: of the last writer since it last told anybody anything */
     int told_before, pending;
 } word;
@@ -100,6 +101,21 @@ static int me; /* the running thread */
 static int knows(int who, access of)
 {
     return who == of.who || told[who][of.who] >= of.number;
+}
+
+static int same_warp(int a, int b)
+{
+    return a >= AGENTS && b >= AGENTS && (a - AGENTS) / 32 == (b - AGENTS) / 32;
+}
+
+/* Returns the write of a word that nobody has told the running thread of; number 0 where there is none. */
+static access unknown_write(const word *w)
+{
+    const access all[] = {w->write, w->atomic, w->far_atomic};
+    for (int i = 0; i < 3; i++)
+        if (all[i].number && !knows(AGENTS + me, all[i]))
+            return all[i];
+    return (access){0, 0};
 }
 
 static void take(int *into, const int *from)
@@ -166,7 +182,7 @@ static void model_read(answer *a, word *w, unsigned mask, int reader, int is_eng
 {
     const int forgiven = !is_engine && lens_findings_fail;
     const int unwritten = (w->written & mask) != mask;
-    const int unknown = (w->last_bytes & mask) && !knows(AGENTS + me, w->write);
+    const int unknown = (w->last_bytes & mask) && unknown_write(w).number;
     if (forgiven && (w->pending || unwritten || unknown) && (by_value || (unwritten && !w->pending)))
         a->early = 1;
     else if (w->pending)
@@ -174,31 +190,35 @@ static void model_read(answer *a, word *w, unsigned mask, int reader, int is_eng
     else if (unwritten)
         expect(a, RUNG_LENS_UNINITIALISED, -1);
     else if (unknown)
-        expect(a, RUNG_LENS_RACE, w->write.who);
+        expect(a, RUNG_LENS_RACE, unknown_write(w).who);
     else if (is_engine)
         expect_fenced(a, w, mask);
     if (forgiven && by_value)
         return;
     if (w->read_bytes && w->read.who != reader)
         w->other = w->read;
+    if (w->read_bytes && w->read.who != reader && !same_warp(w->read.who, reader))
+        w->far = w->read;
     w->read = (access){reader, count[reader]};
     w->read_bytes |= mask;
 }
 
 static void model_write(answer *a, word *w, unsigned mask, int writer)
 {
-    if ((w->last_bytes & mask) && !knows(AGENTS + me, w->write))
-        expect(a, RUNG_LENS_RACE, w->write.who);
+    if ((w->last_bytes & mask) && unknown_write(w).number)
+        expect(a, RUNG_LENS_RACE, unknown_write(w).who);
     else if ((w->read_bytes & mask) && !knows(AGENTS + me, w->read))
         expect(a, RUNG_LENS_RACE, w->read.who);
     else if ((w->read_bytes & mask) && w->other.number && !knows(AGENTS + me, w->other))
         expect(a, RUNG_LENS_RACE, w->other.who);
+    else if ((w->read_bytes & mask) && w->far.number && !knows(AGENTS + me, w->far))
+        expect(a, RUNG_LENS_RACE, w->far.who);
     w->last_bytes = w->write.who == writer && w->told_before == tells[writer] ? w->last_bytes | mask : mask;
     w->write = w->plain = (access){writer, count[writer]};
     w->told_before = tells[writer];
     w->written |= mask;
     w->read_bytes &= ~mask;
-    w->other.number = 0;
+    w->other.number = w->far.number = w->atomic.number = w->far_atomic.number = 0;
 }
 
 static void model_atomic(answer *a, word *w)
@@ -211,6 +231,13 @@ static void model_atomic(answer *a, word *w)
         expect(a, RUNG_LENS_RACE, w->read.who);
     else if (w->read_bytes && w->other.number && !knows(AGENTS + me, w->other))
         expect(a, RUNG_LENS_RACE, w->other.who);
+    else if (w->read_bytes && w->far.number && !knows(AGENTS + me, w->far))
+        expect(a, RUNG_LENS_RACE, w->far.who);
+    if (w->last_bytes && w->write.who != AGENTS + me) {
+        w->atomic = w->write;
+        if (!same_warp(w->write.who, AGENTS + me))
+            w->far_atomic = w->write;
+    }
     w->write = (access){AGENTS + me, count[AGENTS + me]};
     w->told_before = tells[AGENTS + me];
     w->last_bytes = 15;
@@ -323,9 +350,14 @@ static void copy_asynchronously(void)
 static void access_misaligned(void)
 {
     const int size = 2 << below(4);
+    const volatile int is_atomic = size >= 4 && below(2);
+    const uint32_t at = (uint32_t)(below(BYTES / size) * size + 1 + below(size - 1));
     found = 0;
     if (!setjmp(abandoned)) {
-        lens_shadow_shared(0, (uint32_t)(below(BYTES / size) * size + 1 + below(size - 1)), (unsigned)size, below(2));
+        if (is_atomic)
+            lens_shadow_atomic(0, at, (unsigned)size);
+        else
+            lens_shadow_shared(0, at, (unsigned)size, below(2));
         wrong("a misaligned access of %d bytes goes on", size);
     }
     if (found != 1 || found_kind != RUNG_LENS_MISALIGNED)

@@ -69,6 +69,20 @@ class Jax(unittest.TestCase):
             for c in pool.map(lambda _: strict(a, b), range(64)):
                 self.close(c, wanted)
 
+    def test_beside_numpy(self):
+        """JAX's array may stand on the right alone, traced or not; an array of its own never changes, and no float64 is cut."""
+        a, b = np.ones((4, 5), np.float32), jnp.full((5, 3), 2.0)
+        self.assertIsInstance(rung.matmul(a, b), jax.Array)
+        self.assertEqual(float(jax.jit(lambda b: rung.matmul(a, b))(b)[3, 2]), 10.0)
+        self.assertEqual(float(jax.grad(lambda b: rung.matmul(a, b, alpha=0.5).sum())(b)[4, 2]), 2.0)
+        out, array = np.zeros((4, 3), np.float32), jnp.zeros((4, 3))
+        rung.matmul(a, b, out)
+        self.assertTrue((out == 10).all())
+        self.assertRaisesRegex(rung.RungError, "JAX arrays do not change", rung.matmul, a, np.asarray(b), array)
+        self.assertTrue((array == 0).all())
+        for x, y in ((a.astype(np.float64), b), (b.T, np.ones((5, 2)))):
+            self.assertRaisesRegex(TypeError, "holds float64", rung.matmul, x, y)
+
     def test_refusals(self):
         a = random((2, 3), 1)
         self.assertRaisesRegex(ValueError, "the inner sizes 3 and 2 differ", rung.matmul, a, a)

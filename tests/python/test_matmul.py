@@ -222,6 +222,31 @@ class Matmul(unittest.TestCase):
         self.assertEqual(rung.__version__, rung.version())
         self.assertIn("numpy.matmul", rung.matmul.__doc__)
 
+    def test_a_vector_product_is_of_the_class_that_numpy_gives(self):
+        class Mine(np.ndarray):
+            pass
+        x = np.arange(5, dtype=np.float32)
+        for a, b in ((x.view(Mine), x), (x, x.view(Mine)), (np.rec.array(x), x), (x, x)):
+            self.assertIs(type(rung.matmul(a, b)), type(np.matmul(a, b)))
+            self.assertEqual(np.shape(rung.matmul(a, b)), ())
+
+    def test_a_product_within_a_product(self):
+        """A signal's handler, or what ends an object, multiplies matrices of the same shape while another call is being described."""
+        a, ones, real = np.arange(64, dtype=np.float32).reshape(8, 8), np.ones((8, 8), np.float32), rung._empty
+        unit = np.eye(8, dtype=np.float32)
+
+        def between(*arguments):
+            rung._empty = real
+            self.assertTrue((rung.matmul(ones, ones) == 8).all())
+            return real(*arguments)
+
+        for _ in range(3):  # of a shape that was not there before, and of one that was
+            rung._empty = between
+            try:
+                self.assertTrue((rung.matmul(a, unit) == a).all())
+            finally:
+                rung._empty = real
+
     def test_a_small_product_costs_little(self):
         a, b = np.ones((8, 8), np.float32), np.ones((8, 8), np.float32)
         ours, theirs = [], []

@@ -112,6 +112,25 @@ class Torch(unittest.TestCase):
                     for x, y in zip(mine, theirs):
                         self.close(x, y, (device, dynamic, rows))
 
+    def test_alpha_and_out(self):
+        """A gradient is kept or refused, never lost; an operand or an out may be NumPy's."""
+        a, b = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+        mine, theirs = (torch.autograd.grad(c.square().sum(), (a, b)) for c in (rung.matmul(a, b, alpha=-0.5), -0.5 * (a @ b)))
+        for x, y in zip(mine, theirs):
+            self.close(x, y)
+        plain, out = a.detach().numpy(), torch.ones(3, 5)
+        for arguments, scalars, name in (((a, b, out), {}, "a"), ((a.detach(), b, out), {"beta": 1.0}, "b"), ((plain, b), {}, "b"), ((a, b.detach().numpy()), {}, "a"),
+                                         ((plain, b.detach(), torch.ones(3, 5, requires_grad=True)), {}, "out")):
+            with self.assertRaisesRegex(rung.RungError, f"^{name} requires a gradient, which only a product of two tensors without an out gets"):
+                rung.matmul(*arguments, **scalars)
+        with torch.no_grad():
+            self.close(rung.matmul(a, b, out, alpha=2.0, beta=1.0), 2 * (a @ b) + 1)
+            self.close(rung.matmul(a, b, alpha=2.0), 2 * (a @ b))
+        b = b.detach()
+        for made in (rung.matmul(a.detach(), b.numpy()), rung.matmul(plain, b.numpy(), torch.empty(3, 10)[:, ::2])):
+            self.close(made, a.detach() @ b)
+        self.close(torch.from_numpy(rung.matmul(plain, b)), a.detach() @ b)
+
     def test_refusals(self):
         a = torch.randn(2, 3)
         self.assertRaisesRegex(ValueError, "the inner sizes 3 and 2 differ", rung.matmul, a, a)

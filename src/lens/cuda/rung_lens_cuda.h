@@ -73,6 +73,8 @@ void rung_lens_syncwarp(uint32_t mask);
 void rung_lens_atomic(const void *at, int bytes);
 void rung_lens_trap(const char *what) __attribute__((noreturn));
 void rung_lens_yield(void);
+void *rung_lens_memset(void *at, int value, size_t bytes);
+void *rung_lens_memmove(void *to, const void *from, size_t bytes);
 void rung_lens_threadfence(void);
 void rung_lens_after_earlier_kernels(void);
 uint32_t rung_lens_shared_offset(const void *at);
@@ -256,4 +258,13 @@ template <typename T, typename U, typename V> RUNG_LENS_INLINE T atomicCAS(T *at
         rung_lens_poke(at, (T)value);
     return old;
 }
+
+/* ---- C's library: its own code calls no hooks. What fits in a register is a load and a store, which do ---- */
+RUNG_LENS_INLINE void *rung_lens_copy(void *to, const void *from, size_t bytes)
+{
+    return __builtin_constant_p(bytes) && bytes <= 16 ? __builtin_memcpy(to, from, bytes) : rung_lens_memmove(to, from, bytes);
+}
+#define memset(...) rung_lens_memset(__VA_ARGS__)
+#define memcpy(...) rung_lens_copy(__VA_ARGS__)
+#define memmove(...) rung_lens_memmove(__VA_ARGS__)
 #endif
