@@ -13,7 +13,6 @@ is left in a quiet run has a reason: rows of C that begin in the middle of cache
 import argparse
 import json
 import re
-import sys
 
 
 def walk(forms, *sizes):
@@ -52,15 +51,16 @@ def main():
     parser.add_argument("results", nargs="?", help="what rung bench -o has written")
     args = parser.parse_args()
     if args.walk:
-        return walk(*args.walk)
+        walk(*args.walk)
+        return
     if not args.results:
         parser.error("name a file of rung bench -o, or a --walk")
     with open(args.results) as file:
         found = [(*dent, kind) for kind, shapes in timed(file).items() for dent in dents(shapes, args.times)]
     for ratio, sizes, us, other, kind in sorted(found, reverse=True):
         print(f"{'x'.join(map(str, sizes))}{kind} takes {us:.3f} us, {ratio:.2f} times {'x'.join(map(str, other))}{kind}")
-    return print(f"{len(found)} dents")
+    print(f"{len(found)} dents")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

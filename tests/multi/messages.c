@@ -55,16 +55,21 @@ static int move(rung_multi *multi, int me, int index)
     return right;
 }
 
-static void *live(void *of)
+static rung_status open_seat(own_seat *seat, rung_multi **multi)
 {
-    own_seat *seat = of;
-    rung_multi *multi;
     rung_multi_config config;
     rung_multi_config_init(&config);
     config.transport = RUNG_TRANSPORT_MPI;
     config.communicator = seat;
     config.threads = 1;
-    if (rung_multi_create(&multi, &config) != RUNG_SUCCESS) {
+    return rung_multi_create(multi, &config);
+}
+
+static void *live(void *of)
+{
+    own_seat *seat = of;
+    rung_multi *multi;
+    if (open_seat(seat, &multi) != RUNG_SUCCESS) {
         fprintf(stderr, "rank %d: %s\n", seat->rank, rung_last_error());
         exit(1);
     }
@@ -94,12 +99,7 @@ static void *fail_to_meet(void *of)
 {
     own_seat *seat = of;
     rung_multi *multi;
-    rung_multi_config config;
-    rung_multi_config_init(&config);
-    config.transport = RUNG_TRANSPORT_MPI;
-    config.communicator = seat;
-    config.threads = 1;
-    const rung_status status = rung_multi_create(&multi, &config);
+    const rung_status status = open_seat(seat, &multi);
     run.right[seat->rank] = status == (seat->rank ? RUNG_DEVICE_ERROR : RUNG_INTERNAL) &&
                             strcmp(rung_last_error(), seat->rank ? "rank 0 cannot listen for the other ranks"
                                                                  : "no random numbers for the ranks' secret") == 0;

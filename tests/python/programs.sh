@@ -43,3 +43,8 @@ timed = sum("ratio" in row for row in rows.values())
 assert f"{timed} times, geometric mean " in said, said
 print(f"{timed} programs run, {len(rows) - timed} are left out")
 TEXT
+"$2" run --report -- $python "$1/lab/python/alternating.py" 40 50 >"$folder/said" 2>"$folder/report"
+[ "$(grep -cE '^[45]0: f32 [0-9]+\.[0-9]{2}/[0-9]+\.[0-9]{2} in turn [0-9]+\.[0-9]{2}/[0-9]+\.[0-9]{2}$' "$folder/said")" = 2 ] ||
+    { echo "FAILED: alternating.py says"; cat "$folder/said"; exit 1; }
+# Two sizes, of each 2 + 31 calls alone and as many in turn with FP64, of which none is Rung's.
+grep -qE '(^|[^0-9])132 calls answered' "$folder/report" || { echo "FAILED: others than 132 products were answered"; cat "$folder/report"; exit 1; }
