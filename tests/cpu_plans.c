@@ -501,7 +501,7 @@ static uint64_t sum_of_plan(const rung_cpu_args *p, const gemm_plan *plan)
                        plan->narrow * 2 + plan->fetch);
     sum = mix(mix(mix(mix(sum, plan->asks), plan->four_sums), plan->last), plan->rows_most);
     sum = mix(mix(mix(mix(mix(sum, plan->mc), plan->kc), plan->nc), plan->chunk), plan->most);
-    return mix(mix(mix(sum, plan->parts), plan->split_m), rung_gemm_workspace(p, plan, p->n));
+    return mix(mix(mix(mix(sum, plan->parts), plan->split_m), plan->last_rows), rung_gemm_workspace(p, plan, p->n));
 }
 
 /* Sums up what rules decide of a plan: all that does not grow with the size that walks. */

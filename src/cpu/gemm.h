@@ -42,7 +42,8 @@ typedef struct gemm_plan {
     int narrow;         /* PATH_DOT: vectors half as long */
     int of_b;           /* PATH_DOT, PATH_TRANSPOSED: the long operand is B, not A (gemm_side) */
     int split_m;        /* threads cut m, else n */
-    int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
+    int last;           /* columns, the last ones, that are computed by themselves (paths/last.c) */
+    int64_t last_rows;  /* B packed: after so many rows, at least, while A is near; 0: after all of them */
     int transposed;     /* PATH_LONG_K: the pieces are those of the transposed product */
     gemm_asks asks;     /* an operand in place */
     int apart;          /* B in place: sums lie apart from C, which is added last */

@@ -199,18 +199,6 @@ void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int6
     }
 }
 
-void rung_gemm_run_last(const rung_cpu_args *p, int last, float *workspace)
-{
-    enum { STEPS_OF_HALF = 56 }; /* at most: with more the lanes of half vectors take as long to add up */
-    const rung_cpu_kernel *kernel = halves_vectors(p) && p->k <= STEPS_OF_HALF ? p->kernel->half : p->kernel;
-    rung_dot_args dot = dot_args(p, 0, kernel);
-    dot.t = b_at(p, 0, p->n - last);
-    dot.c += p->n - last;
-    if (!p->trans_b)
-        turn_columns(&dot, kernel, last, workspace);
-    kernel->dot[last - 1](&dot, p->m);
-}
-
 void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     if (!p->bias_kind && !p->activation)

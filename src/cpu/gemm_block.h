@@ -138,13 +138,19 @@ static inline rung_dot_args dot_args(const rung_cpu_args *p, int of_b, const run
                            .beta = p->beta};
 }
 
+/* Takes columns of dot products that have been turned. */
+static inline void take_turned(rung_dot_args *dot, const rung_cpu_kernel *kernel, int64_t columns, const float *turned)
+{
+    dot->t = turned;
+    dot->t_step = columns * kernel->vl;
+    dot->t_ld = kernel->vl;
+}
+
 /* Turns the columns of dot products that have k outermost. */
 static inline void turn_columns(rung_dot_args *dot, const rung_cpu_kernel *kernel, int64_t columns, float *workspace)
 {
     narrow_of(kernel)->pack_by_row(workspace, dot->t, dot->t_ld, dot->k, columns, kernel->vl);
-    dot->t = workspace;
-    dot->t_step = columns * kernel->vl;
-    dot->t_ld = kernel->vl;
+    take_turned(dot, kernel, columns, workspace);
 }
 
 static inline int is_tail(const grouping *by, int64_t group)
@@ -225,8 +231,6 @@ void rung_gemm_sweep_groups(block *s, const grouping *by, int64_t first, int64_t
  */
 void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to);
-/* Computes the last columns of C, as last_as_dots() counts them. A transposed B needs no workspace. */
-void rung_gemm_run_last(const rung_cpu_args *p, int last, float *workspace);
 /* Applies bias and activation to a part of C that is otherwise done. */
 void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns);
 /* Reserves so many floats for each of these threads, and `of_caller`, which are more, for the calling one. */

@@ -224,6 +224,12 @@ static void run_turned(rung_cpu_args *t)
         narrow_of(t->kernel)->turn(t->c, t->ldc, turned, turn.ldc, t->m, t->n, t->beta);
         return;
     }
+    const int last = last_as_dots(t);
+    if (last) /* as they lie */
+        rung_run_last(t, last, 0, t->k, 0, NULL);
+    t->n -= last;
+    if (t->n == 0)
+        return;
     const rung_cpu_kernel *kernel = family_of_columns(t, t->n);
     int64_t panel = round_up(t->n, kernel->vl);
     narrow_of(t->kernel)->pack_by_row(turned, t->b, t->ldb, t->n, t->k, (int)panel);
@@ -333,7 +339,7 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
     rest.n -= last;
     if (rest.n > 0)
         run(&rest, family_of_columns(p, rest.n));
-    rung_gemm_run_last(p, last, turned);
+    rung_run_last(p, last, 0, p->k, 0, turned);
 }
 
 /* Runs a product that is_short_rows(). A transposed B is turned first. */

@@ -224,7 +224,7 @@ int64_t rung_steps_across_lines(const rung_cpu_args *p, int vectors)
 void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
 {
     plan->path = PATH_DIRECT;
-    plan->last = last_as_dots(p);
+    plan->last = rung_last_columns(p);
     plan->most = vectors_in_place(p->kernel, p->m, p->n - plan->last);
     int64_t runs = rung_run_steps(p), steps = runs ? runs : rung_steps_across_lines(p, plan->most);
     if (steps) {
@@ -285,7 +285,7 @@ int64_t rung_in_place_floats(const rung_cpu_args *p, const gemm_plan *plan, int6
 
 void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
-    int last = p->n & (p->kernel->vl - 1) ? plan->last : 0; /* of all strips the last one has them */
+    int last = last_of_strip(p, plan);
     rung_cpu_args to = *p;
     if (plan->apart) {
         to.c = workspace + round_up(rung_last_floats(p, plan->last), LINE_FLOATS);
@@ -317,5 +317,5 @@ void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     if (plan->apart)
         p->kernel->add_sums(p->c, p->ldc, to.c, to.ldc, p->m, p->n - last, 1.0f, p->beta);
     if (last)
-        rung_gemm_run_last(p, last, workspace);
+        rung_run_last(p, last, 0, p->k, 0, workspace);
 }

@@ -94,12 +94,14 @@ static int64_t rows_before_tail(const rung_cpu_args *p, int64_t kc)
     return min64(max64(rows, ROWS_OF_TILES), ROWS_MOST);
 }
 
-/* Returns how many of the last columns go as dot products where B is packed for the others. They read A again, which
- * from memory takes longer than empty lanes. */
-int rung_last_beside_packed(const rung_cpu_args *p)
+void rung_plan_last(const rung_cpu_args *p, gemm_plan *plan)
 {
-    enum { L3_SHARE = 8 };
-    return a_bytes(p) <= p->cpu->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
+    enum { STEPS_LEAST = 256 }; /* of a block of k: dot products of fewer take as long to add up their lanes */
+    int is_far = a_bytes(p) > FAR_FROM_L2 * p->cpu->l2_bytes;
+    int in_turn = !p->trans_a && is_far && min64(plan->kc, p->k) >= min64(STEPS_LEAST, p->k);
+    plan->last = in_turn ? rung_last_columns(p) : rung_last_beside_packed(p);
+    if (plan->last && in_turn)
+        plan->last_rows = rows_before_tail(p, plan->kc);
 }
 
 /* Returns true where tiles ask for a transposed A in place: it may come from a far L3, and has more steps than the
@@ -125,12 +127,14 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
         int64_t panel = panel_columns(kernel);
         plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
         plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
+        rung_plan_last(p, plan);
         return;
     }
     plan->nc = p->n;
     plan->split_m = 1;
     plan->mc = max64(p->cpu->l1_bytes / IN_TURN_L1_PARTS / (4 * min64(plan->kc, p->k)) / kernel->mr, 1) * kernel->mr;
-    plan->last = p->n <= FEW || p->n % LINE_FLOATS <= LAST_OF_MANY ? rung_last_beside_packed(p) : 0;
+    if (p->n <= FEW || p->n % LINE_FLOATS <= LAST_OF_MANY)
+        rung_plan_last(p, plan);
     int64_t vectors = divide_up(p->n - plan->last, kernel->vl);
     if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(p)) {
         plan->mc = TURNED_PANELS * kernel->mr;
@@ -187,11 +191,26 @@ static void plan_short_k(const rung_cpu_args *p, gemm_plan *plan)
 
 const gemm_rule rung_rule_short_k = {"is_short_k", is_short_k, plan_short_k};
 
+static int64_t packed_b_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
+{
+    int64_t panel = panel_columns(p->kernel);
+    return min64(plan->kc, p->k) * min64(round_up(plan->nc, panel), round_up(columns, panel)) + 2 * RUNG_PACK_SLACK;
+}
+
 int64_t rung_pack_b_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
 {
-    int64_t panel = panel_columns(p->kernel),
-            packed_columns = min64(round_up(plan->nc, panel), round_up(columns, panel));
-    return max64(min64(plan->kc, p->k) * packed_columns + 2 * RUNG_PACK_SLACK, rung_last_floats(p, plan->last));
+    return packed_b_floats(p, plan, columns) + rung_last_floats(p, plan->last);
+}
+
+/* Computes the last columns of some rows. */
+static void run_last(const rung_cpu_args *p, int last, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                     float *workspace)
+{
+    rung_cpu_args part = *p;
+    part.m = rows;
+    part.a = a_at(p, row, 0);
+    part.c += row * p->ldc;
+    rung_run_last(&part, last, step, steps, row > 0, workspace);
 }
 
 /* Runs a product whose B is packed, a block of k at a time, and whose A is read in place, mc rows at a time that stay
@@ -207,26 +226,38 @@ void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *works
                .most = plan->most,
                .asks = plan->asks == ASKS_OF_A ? ASKS_OF_A : ASKS_NOTHING, /* a transposed product's B is packed here */
                .out = {.ldc = p->ldc}};
-    int64_t n = p->n - plan->last;
+    const int last_ones = last_of_strip(p, plan);
+    float *rest = workspace + packed_b_floats(p, plan, p->n);
+    int64_t n = p->n - last_ones;
     for (int64_t j = 0; j < n; j += plan->nc) {
         s.n = min64(plan->nc, n - j);
         grouping by = group_columns(p->m, s.n, p->kernel, s.tail, plan->most);
-        int is_one_group = by.groups == 1 && plan->rows_most > 0; /* which needs no blocks of rows */
-        int64_t mc = is_one_group ? p->m : plan->mc;
+        int is_one_group = by.groups == 1 && plan->rows_most > 0;         /* which needs no blocks of rows */
+        const int last = plan->last_rows && j + s.n == n ? last_ones : 0; /* behind the last groups, in turn */
+        int64_t mc = !is_one_group ? plan->mc : last ? plan->last_rows : p->m;
         s.rows_most = is_one_group ? plan->rows_most : rows_in_place(p);
         for (int64_t step = 0; step < p->k; step += plan->kc) {
             s.k = min64(plan->kc, p->k - step);
             rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);
             set_beta(&s, p, step);
+            int64_t done = 0; /* rows of the last columns */
             for (int64_t i = 0; i < p->m; i += mc) {
                 s.m = min64(mc, p->m - i);
                 s.a = a_at(p, i, step);
                 s.c = p->c + i * p->ldc + j;
                 s.fetch_rows = plan->fetch && !p->trans_a ? p->m - i : 0;
                 rung_gemm_sweep_groups(&s, &by, 0, by.groups);
+                int64_t now = i + s.m;
+                if (last && (now == p->m || now - done >= plan->last_rows)) {
+                    run_last(p, last, done, now - done, step, s.k, rest);
+                    done = now;
+                }
             }
         }
     }
-    if (plan->last)
-        rung_gemm_run_last(p, plan->last, workspace);
+    if (last_ones && !plan->last_rows)
+        run_last(p, last_ones, 0, p->m, 0, p->k, rest);
+    else if (n == 0) /* a strip of these alone, which adds up as the others do */
+        for (int64_t step = 0; step < p->k; step += plan->kc)
+            run_last(p, last_ones, 0, p->m, step, min64(plan->kc, p->k - step), rest);
 }

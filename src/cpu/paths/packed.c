@@ -28,6 +28,7 @@ void rung_packed_blocks(const rung_cpu_args *p, gemm_plan *plan)
 void rung_plan_packed(const rung_cpu_args *p, gemm_plan *plan)
 {
     plan->path = PATH_PACKED;
+    plan->last = p->in_order ? 0 : p->trans_a ? rung_last_beside_packed(p) : rung_last_columns(p);
     rung_packed_blocks(p, plan);
 }
 
@@ -87,15 +88,22 @@ static int64_t packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan)
     return round_up(min64(plan->mc, round_up(p->m, p->kernel->mr)) * min64(plan->kc, p->k) + RUNG_PACK_SLACK, 16);
 }
 
+/* Returns the floats that a thread needs: a block of A, and what last columns take. */
+static int64_t slot_floats(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    return packed_a_floats(p, plan) + rung_last_floats(p, plan->last);
+}
+
 int64_t rung_packed_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
 {
     int64_t slab = min64(plan->kc, p->k) * min64(plan->nc, round_up(columns, panel_columns(p->kernel)));
-    return packed_a_floats(p, plan) + slab + 2 * RUNG_PACK_SLACK;
+    return slot_floats(p, plan) + slab + 2 * RUNG_PACK_SLACK;
 }
 
 typedef struct packed_job {
     const rung_cpu_args *p;
     const gemm_plan *plan;
+    int64_t columns;            /* of C that tiles take: all but the last ones */
     int64_t column, step, n, k; /* the slab of B: columns from, k steps from, and how many */
     grouping by;
     float *packed_b;
@@ -160,12 +168,34 @@ static void multiply(const packed_job *j, int64_t number, int64_t first, int64_t
         rung_gemm_finish(p, row, rows, j->column + from, to - from);
 }
 
+/* Adds so many steps to the last columns of some rows. */
+static void add_to_last(const packed_job *j, int64_t row, int64_t rows, int64_t steps, float *workspace)
+{
+    const int last = (int)(j->p->n - j->columns);
+    rung_cpu_args part = *j->p;
+    part.m = rows;
+    part.a = a_at(j->p, row, 0);
+    part.c += row * part.ldc;
+    rung_run_last(&part, last, j->step, steps, 0, workspace + packed_a_floats(j->p, j->plan));
+    if (j->step + steps == part.k)
+        rung_gemm_finish(j->p, row, rows, j->columns, last);
+}
+
+/* Computes the last columns of a block of rows, beside the last slab, and soon after its A was packed. */
+static void multiply_last(const packed_job *j, int64_t number, float *workspace)
+{
+    int64_t row = block_row(j, number);
+    if (j->columns < j->p->n && j->column + j->n == j->columns)
+        add_to_last(j, row, block_row(j, number + 1) - row, j->k, workspace);
+}
+
 /* Multiplies a block of rows by the slab. */
 static void multiply_task(void *argument, int64_t task, float *workspace)
 {
     const packed_job *j = argument;
     int64_t row = block_row(j, task);
     pack_a(j->p, row, block_row(j, task + 1) - row, j->step, j->k, workspace);
+    multiply_last(j, task, workspace);
     multiply(j, task, 0, j->by.groups, workspace, j->packed_b, NULL);
 }
 
@@ -230,9 +260,9 @@ static ahead find_ahead(const packed_job *j, int64_t number, int64_t end, int64_
                 columns_of(j, end + count) - columns_of(j, end));
     else if (number + 1 < j->row_blocks)
         ahead_a(&next, j, number + 1, j->step, j->k);
-    else if (from < p->n) {
+    else if (from < j->columns) {
         ahead_a(&next, j, 0, step, k);
-        ahead_b(&next, p, step, k, from, min64(columns_of(j, j->chunk_groups), p->n - from));
+        ahead_b(&next, p, step, k, from, min64(columns_of(j, j->chunk_groups), j->columns - from));
     }
     for (int i = 0; i < next.count; i++)
         needed += divide_up(next.of[i].chunks, chunks);
@@ -264,6 +294,7 @@ static void run_slab(const packed_job *j, float *packed_a)
         int64_t row = block_row(j, number), rows = block_row(j, number + 1) - row;
         int64_t count = number == 0 ? next_chunk(j, 0, 0, rows) : j->by.groups, after = 0;
         pack_a(j->p, row, rows, j->step, j->k, packed_a);
+        multiply_last(j, number, packed_a);
         for (int64_t first = 0; first < j->by.groups; first += count, count = after) {
             float *packed_b = j->packed_b + (j->row_blocks > 1 ? group_start(&j->by, first, vl) * j->k : 0);
             if (number == 0) {
@@ -280,9 +311,9 @@ static void run_slab(const packed_job *j, float *packed_a)
  * and each thread's slot, a block of A. */
 static void run_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, int threads, float *workspace)
 {
-    packed_job j = {.p = p, .plan = plan, .packed_b = packed_b};
-    for (j.column = 0; j.column < p->n; j.column += plan->nc) {
-        j.n = min64(plan->nc, p->n - j.column);
+    packed_job j = {.p = p, .plan = plan, .columns = p->n - last_of_strip(p, plan), .packed_b = packed_b};
+    for (j.column = 0; j.column < j.columns; j.column += plan->nc) {
+        j.n = min64(plan->nc, j.columns - j.column);
         j.by = group_columns(p->m, j.n, p->kernel, tail_family(p), plan->most);
         cut(&j, threads);
         j.chunk_groups = max64(1, plan->chunk / (group_vectors(&j.by, 0) * p->kernel->vl));
@@ -296,18 +327,21 @@ static void run_packed(const rung_cpu_args *p, const gemm_plan *plan, float *pac
             run_slab(&j, workspace);
         }
     }
+    if (j.columns == 0) /* a strip of the last columns alone, which adds up as the others do */
+        for (j.step = 0; j.step < p->k; j.step += plan->kc)
+            add_to_last(&j, 0, p->m, min64(plan->kc, p->k - j.step), workspace);
 }
 
 void rung_packed_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
-    run_packed(p, plan, workspace + packed_a_floats(p, plan), 1, workspace);
+    run_packed(p, plan, workspace + slot_floats(p, plan), 1, workspace);
 }
 
 rung_status rung_packed_share(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
-    int64_t a_floats = packed_a_floats(p, plan);
-    RUNG_TRY(rung_gemm_reserve(p, threads, a_floats, rung_packed_floats(p, plan, p->n)));
+    int64_t slot = slot_floats(p, plan);
+    RUNG_TRY(rung_gemm_reserve(p, threads, slot, rung_packed_floats(p, plan, p->n)));
     float *workspace = rung_pool_workspace(p->pool, 0);
-    run_packed(p, plan, workspace + a_floats, threads, workspace);
+    run_packed(p, plan, workspace + slot, threads, workspace);
     return RUNG_SUCCESS;
 }

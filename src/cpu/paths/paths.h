@@ -102,12 +102,6 @@ static inline int64_t pieces_of_few_columns(int64_t k)
     return k >= STEPS_OF_FOUR ? 4 : k >= STEPS_OF_TWO ? 2 : 1;
 }
 
-/* Returns the floats that turning the last columns needs. */
-static inline int64_t rung_last_floats(const rung_cpu_args *p, int last)
-{
-    return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
-}
-
 /* ahead.c */
 int rung_is_by_panels(const rung_cpu_args *p);
 
@@ -123,14 +117,28 @@ gemm_asks rung_choose_asks(const rung_cpu_args *p);
 void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan);
 
 /* pack_b.c */
+void rung_plan_last(const rung_cpu_args *p, gemm_plan *plan); /* columns beside a packed B */
 int rung_wants_packed_b(const rung_cpu_args *p);
 int rung_wants_packed_a(const rung_cpu_args *p);
-int rung_last_beside_packed(const rung_cpu_args *p);
 void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan);
 
 /* packed.c */
 void rung_packed_blocks(const rung_cpu_args *p, gemm_plan *plan);
 void rung_plan_packed(const rung_cpu_args *p, gemm_plan *plan);
+
+/* last.c: how many of the last columns are computed by themselves; the same where A comes from afar for that; the
+ * floats that it needs, and its run: for so many steps of k from `step` on, whose part of B the workspace has already
+ * where it is turned. */
+int rung_last_columns(const rung_cpu_args *p);
+int rung_last_beside_packed(const rung_cpu_args *p);
+int64_t rung_last_floats(const rung_cpu_args *p, int last);
+void rung_run_last(const rung_cpu_args *p, int last, int64_t step, int64_t steps, int is_turned, float *workspace);
+
+/* Returns how many of them a strip has: of all strips the last one has them. */
+static inline int last_of_strip(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    return p->n & (p->kernel->vl - 1) ? plan->last : 0;
+}
 
 /* long_k.c: `least` steps of k, at least. */
 int rung_is_long_k_of(const rung_cpu_args *p, int64_t least);

@@ -175,7 +175,7 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
             plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
     }
     if (plan->of_b)
-        plan->last = rung_last_beside_packed(&t);
+        rung_plan_last(&t, plan);
 }
 
 const gemm_rule rung_rule_transposed = {"has_transposed_side", has_transposed_side, plan_transposed};
@@ -185,13 +185,13 @@ int64_t rung_transposed_floats(const rung_cpu_args *p, const gemm_plan *plan, in
 {
     (void)columns;
     int64_t few = plan->of_b ? p->m : p->n, strip = strip_length(p);
-    int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel_columns(p->kernel));
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_stream_floats(&stream, plan, strip) - 2 * RUNG_PACK_SLACK;
     int64_t rows = p->k <= RUNG_RANK_STEPS ? rung_gemm_rank_floats(p, strip) : 0;
-    int64_t packed_a = plan->of_b ? 0 : p->n * plan->kc, last = rung_last_floats(p, plan->last);
-    return strip_floats(p, plan) + max64(max64(packed_b, sums), max64(max64(rows, last), packed_a)) +
-           2 * RUNG_PACK_SLACK;
+    const rung_cpu_args t = transposed(p);
+    int64_t packed_a = plan->of_b ? 0 : p->n * plan->kc, last = rung_last_floats(&t, plan->last);
+    int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel_columns(p->kernel)) + 2 * RUNG_PACK_SLACK;
+    return strip_floats(p, plan) + max64(max64(packed_b + last, sums), max64(rows, packed_a)) + 2 * RUNG_PACK_SLACK;
 }
 
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
