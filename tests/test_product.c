@@ -125,6 +125,24 @@ static void shapes_with_paths_of_their_own(void **state)
         }
 }
 
+/* Columns that fill no vector, beside so many steps that k goes in blocks, and beside an A that no cache near has: they
+ * are computed by themselves, a block of k at a time. */
+static void last_columns_over_blocks_of_k(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{100, 133, 1100}, {19, 700, 1514}, {700, 19, 1514}};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int form = 0; form < 8; form++) {
+            product p;
+            product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1 & 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 3,
+                        1, s);
+            p.gemm.alpha = 1.5f;
+            p.gemm.beta = form < 4 ? 0.0f : -0.7f;
+            run_and_check(&p, "last columns");
+            product_free(&p);
+        }
+}
+
 /* C far larger than L2 of a few more steps than others write by rows, and dot products with rows from L3: on one thread
  * and on two, operands turned or not. */
 static void shapes_beyond_l2(void **state)
@@ -238,10 +256,11 @@ static void bias_and_activation(void **state)
 static void bias_and_activation_on_every_path(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{90, 80, 70},    {4, 300, 1100},  {1, 600, 600},    {600, 40, 300},
-                                        {300, 5, 100},   {20, 20, 4200},  {90, 160, 600},   {20, 600, 300},
-                                        {30, 20, 0},     {40, 300, 1000}, {100, 300, 4900}, {90, 310, 5000},
-                                        {200, 3700, 300}}; /* the last: several slabs of B, whoever shares it */
+    static const int64_t shapes[][3] = {{90, 80, 70},     {4, 300, 1100},  {1, 600, 600},    {600, 40, 300},
+                                        {300, 5, 100},    {20, 20, 4200},  {90, 160, 600},   {20, 600, 300},
+                                        {30, 20, 0},      {40, 300, 1000}, {100, 300, 4900}, {90, 310, 5000},
+                                        {100, 133, 1100}, {200, 3700, 300}}; /* the last: several slabs of B, whoever
+                                                                                shares it */
     static float bias[3700];
     uint64_t seed = 6;
     for (int i = 0; i < 3700; i++)
@@ -841,6 +860,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),
         cmocka_unit_test(shapes_with_paths_of_their_own),
+        cmocka_unit_test(last_columns_over_blocks_of_k),
         cmocka_unit_test(shapes_beyond_l2),
         cmocka_unit_test(blocks_of_one_thread),
         cmocka_unit_test(strided_batches),
