@@ -220,17 +220,33 @@ static inline int reads_both_transposed(const rung_cpu_args *p)
     return fills_lines && p->k >= STEPS_LEAST && p->n >= COLUMNS_LEAST;
 }
 
+/* Returns true where more steps than two passes take are still better turned as they are loaded, since tiles for so few
+ * rows wait for B to be turned first: on narrow tiles a few more steps of four to six rows, where vectors are halved up
+ * to four passes beside more rows, if C's rows are long enough. Elsewhere this was not measured. */
+static inline int is_turned_in_passes(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 4, ROWS_MOST_OF_NARROW = 6, STEPS_MOST_OF_NARROW = 20 };
+    enum { ROWS_MOST = 13, COLUMNS_LEAST = 48, STEPS_OF_THREE_PASSES = 24, STEPS_MOST = 32, ROWS_LEAST_OF_FOUR = 5 };
+    if (halves_vectors(p))
+        return p->n >= COLUMNS_LEAST && p->m <= ROWS_MOST && p->k <= STEPS_MOST &&
+               p->m >= (p->k <= STEPS_OF_THREE_PASSES ? ROWS_LEAST : ROWS_LEAST_OF_FOUR);
+    return has_narrow_tiles(p) && !p->cpu->three_loads && !p->cpu->units_of_four && p->k <= STEPS_MOST_OF_NARROW &&
+           p->m >= ROWS_LEAST && p->m <= ROWS_MOST_OF_NARROW;
+}
+
 /* Returns true where a transposed B of few steps is turned as it is loaded, and each vector of its columns stays in
  * registers while so few rows pass: with less to sum up, what turning B first costs is soon shared. More steps than
  * one pass takes need two passes over C, which more rows pay for where vectors are halved or narrow. For a single row
  * dot products are as good, once most of their lanes are full, and for two, once they fill two vectors. */
 static inline int is_turned(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 2, STEPS_OF_QUADS = 4, STEPS_MOST = 2 * RUNG_TURNED_STEPS, COLUMNS_LEAST = 16 };
+    enum { STEPS_LEAST = 2, STEPS_OF_QUADS = 4, STEPS_OF_TWO_PASSES = 2 * RUNG_TURNED_STEPS, COLUMNS_LEAST = 16 };
     enum { ROWS_OF_QUADS = 6, ROWS_OF_TWO_PASSES = 8 };
-    if (!p->trans_b || p->k < STEPS_LEAST || p->k > STEPS_MOST || p->n < COLUMNS_LEAST ||
-        !p->kernel->turned[RUNG_TURNED_STEPS - 1] || reads_both_transposed(p))
+    if (!p->trans_b || p->k < STEPS_LEAST || p->n < COLUMNS_LEAST || !p->kernel->turned[RUNG_TURNED_STEPS - 1] ||
+        reads_both_transposed(p))
         return 0;
+    if (p->k > STEPS_OF_TWO_PASSES)
+        return is_turned_in_passes(p);
     if (p->m == 1)
         return 2 * p->k <= p->kernel->vl + 4;
     if (p->m == 2 && p->k >= 2 * p->kernel->vl - 1)
