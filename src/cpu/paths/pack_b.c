@@ -127,7 +127,7 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
         int64_t panel = panel_columns(kernel);
         plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
         plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
-        rung_plan_last(p, plan);
+        plan->last = rung_last_beside_packed(p); /* of strips of columns one may have no others */
         return;
     }
     plan->nc = p->n;
@@ -255,9 +255,6 @@ void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *works
             }
         }
     }
-    if (last_ones && !plan->last_rows)
+    if (last_ones && (n == 0 || !plan->last_rows))
         run_last(p, last_ones, 0, p->m, 0, p->k, rest);
-    else if (n == 0) /* a strip of these alone, which adds up as the others do */
-        for (int64_t step = 0; step < p->k; step += plan->kc)
-            run_last(p, last_ones, 0, p->m, step, min64(plan->kc, p->k - step), rest);
 }
