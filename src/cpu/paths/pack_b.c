@@ -127,7 +127,10 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
         int64_t panel = panel_columns(kernel);
         plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
         plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
-        plan->last = rung_last_beside_packed(p); /* of strips of columns one may have no others */
+        if (plan->split_m)
+            rung_plan_last(p, plan);
+        else /* of strips of columns one may have no others */
+            plan->last = rung_last_beside_packed(p);
         return;
     }
     plan->nc = p->n;
