@@ -163,7 +163,7 @@ kind 31 0 "reads address .*, which is in no allocation: a null pointer, as a ker
 kind 32 0 'reads A\[37\]\[0\] (or A\[36\]\[45\]), but A is 37 x 45'
 kind 33 0 'makes a 16-byte copy from address .*, which is not a multiple of 16'
 kind 34 3 'fails its assert(t != 3)'
-kind 35 0 'divides a whole number by zero'
+kind 35 0 'divides a whole number by zero, or by -1 where the result is too large: a GPU gives any number there'
 # A launch of more threads than the kernel says is one that a GPU refuses; fewer are none. Each kernel of a file has its own bound.
 bound() { # EXIT_CODE WORDS FILE SYMBOL THREADS TILE
     "$rung" lens --file "$folder/$3.cu" --symbol "$4" --threads "$5" --tile "$6" 37x41x45 >"$out" 2>&1
