@@ -20,6 +20,7 @@ __device__ __attribute__((noinline)) float wide(const float *a)
     return kept[0] + kept[39999];
 }
 
+/* Over 80 lines: a case for each fault. */
 RUNG_KERNEL(256) kinds(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float few[2];
