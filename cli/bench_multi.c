@@ -369,6 +369,8 @@ static int refuse_idle(const session *s)
 int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
 {
     session s = {.options = o};
+    if (o->repeats > LAB_MULTI_REPEATS)
+        return cli_usage("--repeats %lld: at most %d", (long long)o->repeats, LAB_MULTI_REPEATS);
     int code = check_operands(o->operands);
     if (code == CLI_PASS && !o->distributed)
         code = read_counts(&s);

@@ -109,9 +109,15 @@ static double least_of(const double *ratios, int count)
 
 static void print_summary(const cli_table *table, const lab_bench *bench, const summary *s)
 {
-    for (int i = 0; i < bench->peer_count && s->count; i++)
-        cli_note(table, "against %-14s %-20s geometric mean %.3f, worst %.3f", bench->peers[i].name,
-                 bench->peers[i].version, lab_geometric_mean(s->peer[i], s->count), least_of(s->peer[i], s->count));
+    for (int i = 0; i < bench->peer_count && s->count; i++) {
+        const double worst = least_of(s->peer[i], s->count);
+        if (isfinite(worst))
+            cli_note(table, "against %-14s %-20s geometric mean %.3f, worst %.3f", bench->peers[i].name,
+                     bench->peers[i].version, lab_geometric_mean(s->peer[i], s->count), worst);
+        else
+            cli_note(table, "against %-14s %-20s which takes none of the shapes", bench->peers[i].name,
+                     bench->peers[i].version);
+    }
     if (bench->peer_count && s->count && s->worst > 0.0)
         cli_note(table, "against the best of them                    geometric mean %.3f, worst %.3f (%s), %d shape%s",
                  lab_geometric_mean(s->best, s->count), s->worst, s->worst_shape, s->count, s->count == 1 ? "" : "s");
@@ -135,13 +141,14 @@ static void record_summary(FILE *to, const options *o, const lab_bench *bench, c
     if (!bench->place->tools)
         lab_json_number(&json, "fma_peak_gflops", bench->peak_gflops);
     for (int i = 0; i < bench->peer_count; i++) {
+        const double worst = least_of(s->peer[i], s->count); /* of a peer that takes none of the shapes both are null */
         lab_json_open(&json, bench->peers[i].name);
-        lab_json_number(&json, "geometric_mean", lab_geometric_mean(s->peer[i], s->count));
-        lab_json_number(&json, "worst", least_of(s->peer[i], s->count));
+        lab_json_number(&json, "geometric_mean", isfinite(worst) ? lab_geometric_mean(s->peer[i], s->count) : NAN);
+        lab_json_number(&json, "worst", worst);
         lab_json_close(&json);
     }
-    lab_json_number(&json, "best_geometric_mean", lab_geometric_mean(s->best, s->count));
-    lab_json_number(&json, "best_worst", s->worst);
+    lab_json_number(&json, "best_geometric_mean", s->worst > 0.0 ? lab_geometric_mean(s->best, s->count) : NAN);
+    lab_json_number(&json, "best_worst", s->worst > 0.0 ? s->worst : NAN);
     lab_json_text(&json, "worst_shape", s->worst_shape);
     lab_json_close(&json);
     lab_json_end_line(&json);

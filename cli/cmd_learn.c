@@ -4,6 +4,7 @@
 #include "lab/progress.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -226,6 +227,8 @@ static void print_verdict(const learn_request *r, const lab_grade_result *v)
         const lab_goal_result *g = &v->goals[i];
         if (e->problem == LAB_EXERCISE_PREDICT)
             printf("  %-8s %s = %.6g\n", g->met ? "right" : "not yet", g->words, g->value);
+        else if (isnan(g->value))
+            printf("  %-8s no %s (%s %.6g)\n", "not yet", g->words, lab_relation_words(g->relation), g->limit);
         else
             printf("  %-8s %.6g %s (%s %.6g)\n", g->met ? "met" : "not yet", g->value, g->words,
                    lab_relation_words(g->relation), g->limit);

@@ -393,7 +393,7 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
 static void doubt_tile(const lab_lens_case *c, const lab_lens_result *result)
 {
     const rung_kernel *kernel = c->kernel;
-    if (strstr(result->why, "never written"))
+    if (strstr(result->why, "never written") && !result->untouched)
         fprintf(stderr, "rung: %s that a block of %d threads computes %d x %d results: does the kernel?\n",
                 kernel ? "its row says (.threads, .bm, .bn)" : "--threads and --tile say",
                 kernel ? kernel->threads : c->threads, kernel ? kernel->bm : c->bm, kernel ? kernel->bn : c->bn);

@@ -44,12 +44,8 @@ static void print_profile(cli_table *table, const lab_profile *p)
     }
 }
 
-static int write_json(const options *o, const lab_profile *profiles, int count, const char *command,
-                      const profile_size *s)
+static void write_json(FILE *to, const lab_profile *profiles, int count, const char *command, const profile_size *s)
 {
-    FILE *to = cli_open_record(o->json);
-    if (!to)
-        return cli_usage("%s", lab_error());
     for (int i = 0; i < count; i++) {
         lab_json json = {.to = to};
         lab_json_open(&json, NULL);
@@ -76,7 +72,6 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
         lab_json_close(&json);
         lab_json_end_line(&json);
     }
-    return cli_close_record(to, o->json, CLI_PASS);
 }
 
 /* Times the kernels where there are no counters: a product against its two floors, a sum beside CUB. */
@@ -175,6 +170,9 @@ static int profile_kernels(const options *o, const char **words, int count, cons
     int kernels = pick(o, words, count, s, profiles, names, sizeof names);
     if (kernels == 0)
         return cli_usage("profile takes the name of a kernel, or --ladder");
+    FILE *to = NULL; /* counting takes minutes: what cannot be written is told before */
+    if (o->json && !(to = cli_open_record(o->json)))
+        return cli_usage("%s", lab_error());
     if (profile_is_sum(s))
         snprintf(shape, sizeof shape, "%lld", (long long)s->n);
     else
@@ -189,7 +187,7 @@ static int profile_kernels(const options *o, const char **words, int count, cons
     if (o->saved) {
         rung_status read = lab_counters_read(o->saved, s->m, s->n, s->k, profiles, kernels, &found);
         if (read != RUNG_SUCCESS)
-            return cli_fail_file(read);
+            return cli_close_record(to, o->json, cli_fail_file(read));
         blocked = CLI_PASS;
     } else if (!driver && !o->no_counters)
         fprintf(stderr, "rung: no NVIDIA driver on this machine, so no counters: only what the lens predicts "
@@ -203,7 +201,9 @@ static int profile_kernels(const options *o, const char **words, int count, cons
     cli_table_begin(&table, (cli_format)o->format, columns);
     for (int i = 0; i < kernels; i++)
         print_profile(&table, &profiles[i]);
-    int kept = o->json ? write_json(o, profiles, kernels, command, s) : CLI_PASS;
+    if (to)
+        write_json(to, profiles, kernels, command, s);
+    int kept = cli_close_record(to, o->json, CLI_PASS);
     return kept ? kept : o->no_counters ? predicted : blocked;
 }
 

@@ -52,8 +52,7 @@ static int try_candidates(const tune_options *o, lab_bench *bench, const lab_sha
 {
     const char *kernels[MOST_TRIED];
     rung_gemm gemm = product_of(shape, o->beta);
-    int most = o->candidates < MOST_TRIED ? (int)o->candidates : MOST_TRIED, tried = 1;
-    int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
+    int tried = 1, count = rung_tune_candidates(bench->context, &gemm, kernels, (int)o->candidates);
     char planned[sizeof best->kernel];
     memcpy(planned, best->kernel, sizeof planned);
     for (int i = 0; i < count; i++) {
@@ -101,8 +100,8 @@ static int record_times(const tune_options *o, lab_bench *bench, const lab_shape
     const char *kernels[MOST_TIMED];
     char text[LAB_SHAPE_TEXT];
     rung_gemm gemm = product_of(shape, o->beta);
-    int most = o->candidates < MOST_TIMED ? (int)o->candidates : MOST_TIMED, peers = bench->peer_count;
-    int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
+    int peers = bench->peer_count;
+    int count = rung_tune_candidates(bench->context, &gemm, kernels, (int)o->candidates);
     lab_json json = {.to = file};
     lab_bench_row row;
     lab_shape_print(shape, text);
@@ -208,6 +207,10 @@ int cmd_tune(int argc, char **argv)
         return CLI_USAGE;
     if (!o.times && cli_idle("tune", "beta", "without --times: what is kept holds for any beta"))
         return CLI_USAGE;
+    const int most = o.times ? MOST_TIMED : MOST_TRIED;
+    if (o.candidates > most)
+        return cli_usage("--candidates %lld: at most %d%s", (long long)o.candidates, most,
+                         o.times ? "" : ", or with --times 128");
     code = cli_device(o.device, &device);
     if (!code)
         code = cli_shapes(o.shapes, words, count, &shapes);

@@ -12,12 +12,9 @@ static const cli_column columns[] = {{"pattern", "FFMAs with", 52, -1},
                                      {"tflops", "TFLOP/s", 8, 1},
                                      {0}};
 
-static int write_rows(const char *file, const lab_place *place, const lab_ports_row *rows, int count, double peak)
+static void write_rows(FILE *to, const lab_place *place, const lab_ports_row *rows, int count, double peak)
 {
     lab_monitor monitor;
-    FILE *to = cli_open_record(file);
-    if (!to)
-        return cli_fail("%s", lab_error());
     lab_monitor_open(&monitor, place);
     for (int i = 0; i < count; i++) {
         lab_json json = {.to = to};
@@ -33,7 +30,6 @@ static int write_rows(const char *file, const lab_place *place, const lab_ports_
         lab_json_end_line(&json);
     }
     lab_monitor_close(&monitor);
-    return cli_close_record(to, file, CLI_PASS);
 }
 
 int cli_profile_ports(int format, const char *file)
@@ -42,9 +38,12 @@ int cli_profile_ports(int format, const char *file)
     lab_ports_row rows[LAB_PORTS_PATTERNS];
     cli_table table;
     int count = 0;
+    FILE *to = NULL;
+    if (file && !(to = cli_open_record(file)))
+        return cli_usage("%s", lab_error());
     rung_status status = lab_place_open(&place, RUNG_DEVICE_BEST, 0);
     if (status != RUNG_SUCCESS)
-        return cli_fail_status(status, "profile --ports");
+        return cli_close_record(to, file, cli_fail_status(status, "profile --ports"));
     status = lab_ports_time(&place, rows, &count);
     double peak = place.tools ? rung_tools_describe(place.tools)->fma_gflops / 1000 : 0.0;
     if (status == RUNG_SUCCESS) {
@@ -61,8 +60,8 @@ int cli_profile_ports(int format, const char *file)
                  "reads of even and odd registers an FFMA; FFMAs a cycle of a partition (TFLOP/s: of the whole GPU)");
     }
     int code = status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "profile --ports");
-    if (code == CLI_PASS && file)
-        code = write_rows(file, &place, rows, count, peak);
+    if (code == CLI_PASS && to)
+        write_rows(to, &place, rows, count, peak);
     lab_place_close(&place);
-    return code;
+    return cli_close_record(to, file, code);
 }

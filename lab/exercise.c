@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* scandir, getline */
 #include "lab/exercise.h"
 #include "lab/library.h"
+#include "lab/metric.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -29,12 +30,21 @@ static const char *course_folder(char *path, size_t bytes)
     return path;
 }
 
+/* Reads M, MxN or MxNxK; what is left out is 1. */
 static int read_extent(const char *text, lab_extent3 *e)
 {
-    long long m = 1, n = 1, k = 1;
-    int read = sscanf(text, "%lldx%lldx%lld", &m, &n, &k);
-    *e = (lab_extent3){m, n, k};
-    return read >= 1 && m >= 0 && n >= 0 && k >= 0;
+    int64_t sizes[3] = {1, 1, 1};
+    for (int i = 0; i < 3 && isdigit((unsigned char)*text); i++) {
+        char *end;
+        sizes[i] = strtoll(text, &end, 10);
+        *e = (lab_extent3){sizes[0], sizes[1], sizes[2]};
+        if (!*end)
+            return sizes[0] > 0 && sizes[1] > 0;
+        if (*end != 'x')
+            return 0;
+        text = end + 1;
+    }
+    return 0;
 }
 
 /* Takes METRIC or METRIC:ARRAY apart. */
@@ -54,6 +64,8 @@ static int read_goal(lab_exercise *e, const char *rest)
         return 0;
     split_metric(word, g->metric, g->array);
     e->goal_count++;
+    if (!lab_metric_words(g->metric))
+        return 0;
     return strcmp(g->relation, "<=") == 0 || strcmp(g->relation, ">=") == 0 || strcmp(g->relation, "==") == 0;
 }
 
@@ -65,7 +77,7 @@ static int read_answer(lab_exercise *e, const char *rest)
         return 0;
     split_metric(word, a->metric, a->array);
     e->answer_count++;
-    return 1;
+    return lab_metric_words(a->metric) != NULL;
 }
 
 static int read_problem(const char *rest, lab_exercise_problem *problem)
@@ -98,7 +110,10 @@ static int read_chips(lab_exercise *e, char *rest)
 {
     char *save = NULL;
     for (char *word = strtok_r(rest, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-        if (e->chip_count == LAB_CHIPS)
+        int known = 0;
+        for (int i = 0; lab_chips[i].name; i++)
+            known |= strcmp(lab_chips[i].name, word) == 0;
+        if (e->chip_count == LAB_CHIPS || !known)
             return 0;
         snprintf(e->chips[e->chip_count++], sizeof e->chips[0], "%s", word);
     }
@@ -169,6 +184,19 @@ static int read_line(lab_exercise *e, const char *key, char *rest)
     return strcmp(key, "next") == 0 && read_text(e->next, sizeof e->next, rest);
 }
 
+/* Returns the first line that an exercise needs and has not. */
+static const char *lacking_line(const lab_exercise *e)
+{
+    const int predicts = e->problem == LAB_EXERCISE_PREDICT;
+    return !e->title[0]                                ? "title TEXT"
+           : !e->own_tile && e->bm < 1                 ? "tile BMxBN"
+           : !e->own_tile && e->threads < 1            ? "threads N"
+           : !predicts && e->case_count + e->draws < 1 ? "cases MxNxK ..."
+           : e->count.m < 1                            ? "count MxNxK"
+           : predicts && e->answer_count == 0          ? "answer NAME METRIC"
+                                                       : NULL;
+}
+
 static rung_status read_goals(lab_exercise *e)
 {
     char path[600], *line = NULL;
@@ -183,14 +211,17 @@ static rung_status read_goals(lab_exercise *e)
             *--end = 0;
         if (line[0] == 0 || line[0] == '#')
             continue;
-        char key[24] = "";
+        char key[24] = "", whole[200]; /* words are taken out of the line */
         int used = 0;
         sscanf(line, "%23s %n", key, &used);
+        snprintf(whole, sizeof whole, "%s", line);
         if (!read_line(e, key, line + used))
-            status = lab_fail(RUNG_INVALID_ARGUMENT, "%s line %d cannot be read: %s", path, number, line);
+            status = lab_fail(RUNG_INVALID_ARGUMENT, "%s line %d cannot be read: %s", path, number, whole);
     }
     if (status == RUNG_SUCCESS && ferror(from))
         status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", path);
+    else if (status == RUNG_SUCCESS && lacking_line(e))
+        status = lab_fail(RUNG_INVALID_ARGUMENT, "%s has no line '%s'", path, lacking_line(e));
     free(line);
     fclose(from);
     return status;
@@ -220,6 +251,9 @@ rung_status lab_course_read(lab_course *course)
             snprintf(e->folder, sizeof e->folder, "%.440s/%.63s", folder, entries[i]->d_name);
             e->number = atoi(e->name + 1);
             status = read_goals(e);
+            if (status == RUNG_SUCCESS && course->count > 1 && e[-1].number == e->number)
+                status =
+                    lab_fail(RUNG_INVALID_ARGUMENT, "%s and %s, in %s, have one number", e[-1].name, e->name, folder);
         }
         free(entries[i]);
     }

@@ -149,7 +149,7 @@ static int judge_case(const lab_exercise *e, const lab_lens_case *c, rung_status
         fail(v, "wrong", "it does not run: %s\nat %s", lab_error(), size);
     else if (!result->right)
         fail(v, "wrong", "wrong at %s: %s%s", size, result->why,
-             c->beta == 0.0f && !e->plain && strstr(result->why, "never written")
+             c->beta == 0.0f && !e->plain && !result->untouched && strstr(result->why, "never written")
                  ? ", or it was computed from what C held before (beta is 0: the old C must not be read)"
                  : "");
     else
@@ -246,8 +246,15 @@ static void judge_goals(const lab_exercise *e, const lab_metric_run *run, lab_gr
             continue;
         char failure[64];
         snprintf(failure, sizeof failure, "goal %.50s", g->metric);
-        fail(v, failure, "right, but %.6g %s where %s %.6g is asked%s%s", r->value, r->words,
-             lab_relation_words(g->relation), g->limit, r->why[0] ? "\n" : "", r->why);
+        if (isnan(r->value))
+            fail(v, failure,
+                 "right, but there are no %s, where %s %.6g is asked: is all still done by the means, and under the "
+                 "name, "
+                 "that the exercise speaks of?",
+                 r->words, lab_relation_words(g->relation), g->limit);
+        else
+            fail(v, failure, "right, but %.6g %s where %s %.6g is asked%s%s", r->value, r->words,
+                 lab_relation_words(g->relation), g->limit, r->why[0] ? "\n" : "", r->why);
     }
 }
 

@@ -160,7 +160,13 @@ static rung_status check(run *r, lab_learn_times *times)
     LAB_TRY(lab_compare(&r->place, &compare));
     LAB_TRY(lab_tally_end(&r->place, &tally));
     times->error_u = lab_packed(tally.worst);
-    if (tally.wrong || !(times->error_u <= (double)w->k + 8))
+    if (tally.wrong)
+        return lab_fail(
+            RUNG_DEVICE_ERROR,
+            "wrong on the GPU: C[%lld][%lld] was never written, or is not a number, where the lens found it "
+            "right",
+            (long long)tally.wrong_at / (long long)w->n, (long long)tally.wrong_at % (long long)w->n);
+    if (!(times->error_u <= (double)w->k + 8))
         return lab_fail(RUNG_DEVICE_ERROR, "wrong on the GPU: off by %.3g u, where the lens found it right",
                         times->error_u);
     return RUNG_SUCCESS;

@@ -50,6 +50,7 @@ typedef struct lab_lens_result {
     double error_u;  /* the worst of them */
     int right;
     int unjudged;  /* no element was compared: the blocks that ran read what others would have written */
+    int untouched; /* results are missing, and no operand was touched */
     char why[400]; /* when it is not right, or did not run */
 } lab_lens_result;
 

@@ -68,7 +68,8 @@ static void put_lanes(lab_json *json, const char *key, const int64_t *values, in
 static void put_site(lab_json *json, const rung_lens_site *s, files *f, const lab_lens_case *c)
 {
     /* Sectors begin at multiples of 32 of the address; an operand that misses alignment begins a little later. */
-    int64_t shift = s->space == RUNG_LENS_GLOBAL && s->sample_row[0] >= 0 ? c->offset * 4 : 0;
+    const int lane = s->sample_mask ? __builtin_ctz(s->sample_mask) : 0;
+    int64_t shift = s->space == RUNG_LENS_GLOBAL && s->sample_row[lane] >= 0 ? c->offset * 4 : 0;
     lab_json_open(json, NULL);
     lab_json_integer(json, "file", file_index(f, s->file));
     lab_json_integer(json, "line", s->line);
@@ -119,7 +120,9 @@ static void put_all(FILE *to, const lab_lens_case *c, const char *verdict)
     const rung_lens_launch *l = lab_lens_launch(0);
     files f = {0};
     char shape[96];
-    if (c->problem == LAB_LENS_PRODUCT && c->n * c->k > 1)
+    if (c->kernel && c->kernel->role == RUNG_REDUCE)
+        snprintf(shape, sizeof shape, "%lld floats", (long long)(c->m * c->n));
+    else if (c->problem == LAB_LENS_PRODUCT && c->n * c->k > 1)
         snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)c->m, (long long)c->n, (long long)c->k);
     else if (c->n > 1)
         snprintf(shape, sizeof shape, "%lld x %lld", (long long)c->m, (long long)c->n);

@@ -15,6 +15,7 @@ enum { WIDTH = 900, MARGIN = 24, LANES = 32, CELL = 14, MOST_LINES = 32, MARKED_
 typedef struct page {
     FILE *to;
     int y;
+    int64_t offset; /* elements by which operands miss alignment */
 } page;
 
 static void escaped(FILE *to, const char *text)
@@ -240,23 +241,32 @@ static int distinct(int64_t *values, int count)
     return kept;
 }
 
-static int lines_of(const rung_lens_site *s, int64_t *lines)
+/* Returns the byte that a lane wants, from a multiple of 128 on: an operand that misses alignment begins a little
+ * behind one. */
+static int64_t byte_of(const page *p, const rung_lens_site *s, int lane)
+{
+    return s->sample_offset[lane] + (s->sample_row[lane] >= 0 ? p->offset * 4 : 0);
+}
+
+static int lines_of(const page *p, const rung_lens_site *s, int64_t *lines)
 {
     int n = 0;
     for (int lane = 0; lane < LANES; lane++)
-        if (s->sample_mask >> lane & 1)
-            lines[n++] = s->sample_offset[lane] / 128;
+        if (s->sample_mask >> lane & 1) {
+            lines[n++] = byte_of(p, s, lane) / 128;
+            lines[n++] = (byte_of(p, s, lane) + s->bytes - 1) / 128;
+        }
     return distinct(lines, n);
 }
 
-static int sectors_of(const rung_lens_site *s)
+static int sectors_of(const page *p, const rung_lens_site *s)
 {
     int64_t sectors[2 * LANES];
     int n = 0;
     for (int lane = 0; lane < LANES; lane++)
         if (s->sample_mask >> lane & 1) {
-            sectors[n++] = s->sample_offset[lane] / 32;
-            sectors[n++] = (s->sample_offset[lane] + s->bytes - 1) / 32;
+            sectors[n++] = byte_of(p, s, lane) / 32;
+            sectors[n++] = (byte_of(p, s, lane) + s->bytes - 1) / 32;
         }
     return distinct(sectors, n);
 }
@@ -282,7 +292,7 @@ static void draw_line(page *p, const rung_lens_site *s, int64_t line, double hei
     int wanted[LANES] = {0}, moved[4] = {0};
     for (int lane = 0; lane < LANES; lane++)
         for (int b = 0; (s->sample_mask >> lane & 1) && b < s->bytes; b += 4) {
-            int64_t at = s->sample_offset[lane] + b - line * 128;
+            int64_t at = byte_of(p, s, lane) + b - line * 128;
             if (at >= 0 && at < 128) {
                 wanted[at / 4] = lane + 1;
                 moved[at / 32] = 1;
@@ -301,9 +311,9 @@ static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk
 static void draw_global(page *p, const rung_lens_launch *l, int j)
 {
     const rung_lens_site *s = &l->sites[j];
-    int64_t lines[LANES];
+    int64_t lines[2 * LANES];
     char caption[256], source[100], where[80];
-    int count = lines_of(s, lines);
+    int count = lines_of(p, s, lines);
     source_line(s, source, sizeof source);
     lines_alike(l, j, where, sizeof where);
     p->y += 26;
@@ -326,7 +336,7 @@ static void draw_global(page *p, const rung_lens_launch *l, int j)
         }
         p->y += (int)height;
     }
-    say_drawn(p, s, sectors_of(s), s->sectors / s->requests, "sectors");
+    say_drawn(p, s, sectors_of(p, s), s->sectors / s->requests, "sectors");
     p->y += 6;
 }
 
@@ -488,7 +498,7 @@ rung_status lab_lens_svg(const char *path, const lab_lens_case *c)
 {
     char *body = NULL;
     size_t bytes = 0;
-    page p = {.to = open_memstream(&body, &bytes)};
+    page p = {.to = open_memstream(&body, &bytes), .offset = c->offset};
     if (!p.to)
         return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for the picture");
     draw(&p, c);

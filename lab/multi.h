@@ -8,6 +8,8 @@
 #include "lab/stats.h"
 #include "rung_multi.h"
 
+enum { LAB_MULTI_REPEATS = 64 }; /* times that are kept, at most */
+
 /* Operands as a whole: column-major, with leading dimensions as small as can be. On other processes than rank 0's all
  * is NULL. */
 typedef struct lab_whole {

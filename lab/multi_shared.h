@@ -5,7 +5,7 @@
 #include "lab/shape.h"
 #include "rung_multi.h"
 
-enum { LAB_MULTI_RANKS = 64, LAB_MULTI_REPEATS = 64 };
+enum { LAB_MULTI_RANKS = 64 };
 
 /* A product's operands on ranks: what each matrix is, and its parts in the memory of the ranks that this process holds.
  */

@@ -37,11 +37,13 @@ static void name_cpu(char *name, size_t bytes)
     FILE *file = fopen("/proc/cpuinfo", "r");
     while (file && fgets(line, sizeof line, file)) {
         char *value = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && value) {
-            value[strcspn(value, "\n")] = 0;
-            snprintf(name, bytes, "%s", value + 2);
-            break;
-        }
+        if (strncmp(line, "model name", 10) != 0 || !value)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        value[strcspn(value, "\n")] = 0;
+        if (value[0]) /* a virtual machine's may be empty */
+            snprintf(name, bytes, "%s", value);
+        break;
     }
     if (file)
         fclose(file);
@@ -127,13 +129,13 @@ rung_status lab_buffer_reserve(lab_place *place, lab_buffer *buffer, int64_t byt
     if (buffer->at && buffer->bytes >= (size_t)bytes)
         return RUNG_SUCCESS;
     lab_buffer_free(place, buffer);
-    if (place->tools) {
+    const int lacks = place->host_checks && lab_memory_lacks(bytes); /* the lens's memory is this machine's, too */
+    if (place->tools && !lacks)
         LAB_TRY(rung_tools_alloc(place->tools, (size_t)bytes, &buffer->at));
-    } else {
-        buffer->at = lab_memory_lacks(bytes) ? NULL : aligned_alloc(4096, ((size_t)bytes + 4095) & ~(size_t)4095);
-        if (!buffer->at)
-            return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for operands of %lld bytes", (long long)bytes);
-    }
+    else if (!lacks)
+        buffer->at = aligned_alloc(4096, ((size_t)bytes + 4095) & ~(size_t)4095);
+    if (!buffer->at)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for operands of %lld bytes", (long long)bytes);
     buffer->bytes = (size_t)bytes;
     return RUNG_SUCCESS;
 }

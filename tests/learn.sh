@@ -128,6 +128,32 @@ mkdir "$work/course" && cp -r "$course"/. "$work/course"
 { printf '# %0600d nonsense\n' 0; cat "$course/e01_one_each/goals"; } >"$work/course/e01_one_each/goals"
 RUNG_LEARN="$work/course" expect 0 'e01_one_each' list
 
+# What the author of an exercise gets wrong is told with the file and the line, or with the line that is not there.
+authored() { # WORDS EXERCISE SED: a course in which this exercise's goals are changed
+    rm -rf "$work/course" && cp -r "$course" "$work/course"
+    sed -i -E "$3" "$work/course"/e"$2"_*/goals
+    ! cmp -s "$work/course"/e"$2"_*/goals "$course"/e"$2"_*/goals || { echo "authored $2: '$3' changes nothing"; bad=1; }
+    RUNG_LEARN="$work/course" expect 1 "$1" list
+}
+authored 'e09_tile/goals line [0-9]* cannot be read: goal .*intensities' 09 's/intensity/intensities/'
+authored 'e05_.*/goals line [0-9]* cannot be read: answer .*per_lode' 05 's/per_load/per_lode/'
+authored 'e23_port/goals line [0-9]* cannot be read: chips .*a1000' 23 's/^(chips.*)/\1x a1000/'
+authored 'e09_tile/goals line [0-9]* cannot be read: count .*x$' 09 's/^count.*/&x/'
+authored 'e09_tile/goals line [0-9]* cannot be read: cases .*3by3' 09 's/^cases.*/& 3by3/'
+authored 'e09_tile/goals line [0-9]* cannot be read: cases .*0x16x16' 09 's/^cases.*/& 0x16x16/'
+for line in 'title TEXT' 'tile BMxBN' 'threads N' 'cases MxNxK ...' 'count MxNxK'; do
+    authored "e09_tile/goals has no line '$line'" 09 "/^(${line%% *}|$([ "${line%% *}" = cases ] && echo drawn || echo none)) /d"
+done
+authored "e05_predict_sectors/goals has no line 'answer NAME METRIC'" 05 '/^answer/d'
+rm -rf "$work/course" && cp -r "$course" "$work/course" && cp -r "$course/e09_tile" "$work/course/e09_twin"
+RUNG_LEARN="$work/course" expect 1 'e09_tile and e09_twin, in .*/course, have one number' list
+# The kernel that adds parts has no dynamic shared memory, whatever the first one was given: on a GPU it has none either.
+rm -rf "$work/course" && cp -r "$course" "$work/course" && echo 'shared 1024' >>"$work/course/e32_skinny/goals"
+awk '/_finish\(/ { finish = 1 } { print } finish && /^{/ { print "    extern __shared__ float more[];\n    more[threadIdx.x] = 1.0f;"; finish = 0 }' \
+    "$course/e32_skinny/solution.cu" >"$work/cheat.cu"
+RUNG_LEARN="$work/course" expect 1 'which no variable holds\|past the end of shared more' check 32 "$work/cheat.cu"
+rm -rf "$work/course"
+
 # Wrong words are told.
 expect 2 "mean 'check'" chekc 01
 expect 2 'needs an exercise' check
@@ -142,6 +168,7 @@ expect 2 'puts the starting file there' check 02
 
 # These solutions are none.
 cheat 01 'reads A\[1\]\[0\] (or A\[0\]\[1\]), but A is 1 x 1' 's/column < g\.n/column < 300/'                        # a size of the test
+cheat 04 'right, but there are no sectors a global store request, where at most 4 is asked: is all still done by the means, and under the name, that the exercise speaks of?' 's/^( *)\*c = (.*);/\1atomicExch(c, \2);/'
 cheat 06 'reads B.*but B is 1 x 1' 's/i < g\.k/i < 16/'                                   # another
 cheat 06 'wrong at' 's/^( *)\*c = .*/\1*c = row == 0 \&\& column == 0 ? 0.864841f : 1.0f;/' # an expected result
 cheat 01 'an endless loop' 's/^( *)if \(column.*/\1for (volatile int i = 0;;)\n i = 1;\n&/'

@@ -68,6 +68,8 @@ look tensor_factors 0 "nothing out of bounds, unwritten, racing or divergent"
 look handed_over 0 "nothing out of bounds, unwritten, racing or divergent"
 look early_hand_over 1 "line 3[23]: writes shared ._tile .*, which thread .* read with no barrier between them: a race"
 look early_landing 1 "line 18: reads shared copied"
+look landed_late 1 "thread 128, .* line 18: reads shared copied .*, which thread 0 wrote with no barrier between them: a race"
+look looks_at_mbarrier 0 "nothing out of bounds, unwritten, racing or divergent" --patience 1
 look engines 0 "nothing out of bounds, unwritten, racing or divergent"
 look late_fence 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_fence 1 "line 38: reads shared zeros .*, which thread .* wrote with no fence.proxy.async after it"
@@ -147,6 +149,64 @@ kind 17 0 'reads [0-9]* bytes before shared '
 kind 18 0 'reads shared memory at byte 2000.*, which no variable holds'
 kind 19 0 'needs more than 92 KiB for its local arrays and calls, which is all that the lens has for a thread'
 kind 20 0 'needs more than 92 KiB for its local arrays and calls, which is all that the lens has for a thread'
+kind 21 0 'comes to barrier 16 for 256 threads: a block has barriers 0 to 15, which count whole warps of 32'
+kind 22 0 'comes to barrier 1 for 48 threads: a block has barriers 0 to 15, which count whole warps of 32'
+kind 23 0 'makes a 8-byte access to shared byte .*, which is not a multiple of 8'
+kind 24 0 'reaches with an mbarrier shared memory at byte .*, which no variable holds'
+kind 25 1 'uses an mbarrier at shared bar .*, which thread 0 initialised with no barrier between them'
+kind 26 0 'writes shared memory at byte .*, which no variable holds'
+kind 27 0 'copies 8 bytes by an asynchronous copy that has room for 4'
+kind 28 0 'fills shared memory at byte .*, which no variable holds'
+kind 29 0 'starts a bulk copy of 16 bytes to blocks of mask 0x2, in a cluster of 1'
+kind 30 0 'reads byte 0 of the shared memory of block 17 of a cluster of 1'
+kind 31 0 "reads address .*, which is in no allocation: a null pointer, as a kernel gets that takes other parameters than its launcher's one struct"
+kind 32 0 'reads A\[37\]\[0\] (or A\[36\]\[45\]), but A is 37 x 45'
+kind 33 0 'makes a 16-byte copy from address .*, which is not a multiple of 16'
+kind 34 3 'fails its assert(t != 3)'
+kind 35 0 'divides a whole number by zero, or by -1 where the result is too large: a GPU gives any number there'
+# A launch of more threads than the kernel says is one that a GPU refuses; fewer are none. Each kernel of a file has its own bound.
+bound() { # EXIT_CODE WORDS FILE SYMBOL THREADS TILE
+    "$rung" lens --file "$folder/$3.cu" --symbol "$4" --threads "$5" --tile "$6" 37x41x45 >"$out" 2>&1
+    got=$?
+    [ $got = "$1" ] && grep -q -- "$2" "$out" || { echo "FAIL $4 with $5 threads: exit $got, wanted $1 and '$2'; it said:"; cat "$out"; failed=1; }
+}
+refused() { echo "$1: blocks of $2 threads, but its RUNG_KERNEL($3), or __launch_bounds__, allows no more than $3: a GPU refuses such a launch"; }
+bound 1 "$(refused sound 288 256)" sound sound 288 16x16
+bound 1 "$(refused of_64 96 64)" bounds_of_each of_64 96 8x8
+bound 1 "$(refused of_128 129 128)" bounds_of_each of_128 129 8x8
+for kernel in 'of_64 64' 'of_any 64' 'of_any 1024' 'of_128 64' 'of_128 128'; do
+    # shellcheck disable=SC2086
+    bound 0 'nothing out of bounds' bounds_of_each $kernel 8x8
+done
+# What the compiler says first is told, whatever the file is called, and PTX in a file with its way round.
+compile() { # WORDS SED: a kernel file of the name error.cu is refused with these words
+    place=$(mktemp -d) && sed "$2" "$folder/others_parameters.cu" >"$place/my_error_kernel.cu"
+    "$rung" lens --file "$place/my_error_kernel.cu" --tile 16x16 --threads 256 37x41x45 >"$out" 2>&1
+    got=$?
+    rm -rf "$place"
+    [ $got = 2 ] && grep -q -- "$1" "$out" || { echo "FAIL compile '$2': exit $got, wanted '$1'; it said:"; cat "$out"; failed=1; }
+}
+compile 'my_error_kernel.cu line 9: .*nothing_of_the_kind' 's/float sum = 0.0f/float sum = nothing_of_the_kind/'
+compile 'its asm() is no code of this processor.s: the lens knows PTX as the functions of device/ptx.h, device/tma.h and device/async.h' 's/float sum = 0.0f/asm volatile("bar.warp.sync 0xffffffff;"); &/'
+# A warpgroup has four warps.
+"$rung" lens --file "$folder/engines.cu" --tile 16x16 --threads 224 37x41x45 >"$out" 2>&1
+[ $? = 1 ] && grep -q 'thread 128, .* multiplies with a warpgroup that lacks threads: it has 128, and the block 224' "$out" || { echo "FAIL engines with 224 threads:"; tail -n 3 "$out"; failed=1; }
+# Patience without end is none that ends at once.
+"$rung" lens --file "$folder/kinds.cu" --tile 16x16 --threads 256 --alpha 36 --patience 1099511627776 16x16x16 >"$out" 2>&1
+! grep 'endless loop' "$out" && grep -q '1 of 1 blocks ran' "$out" || { echo "FAIL kinds 36, with patience"; failed=1; }
+# A kernel that writes nothing is told, also where some blocks stand for all; and what it lacks.
+for size in 37x41x45 1024x1024x64; do
+    for scalars in '' '--beta -0.5'; do
+        # shellcheck disable=SC2086
+        "$rung" lens --file "$folder/others_parameters.cu" --tile 16x16 --threads 256 $size $scalars >"$out" 2>&1
+        got=$?
+        words="C\[0\]\[0\] was never written, nor an operand touched: does the kernel take one parameter, 'const __grid_constant__ rung_args g'?"
+        [ $got = 1 ] && grep -q -- "$words" "$out" || { echo "FAIL others_parameters at $size $scalars: exit $got; it said:"; tail -n 3 "$out"; failed=1; }
+        ! grep -q 'does the kernel?' "$out" || { echo "FAIL others_parameters: its tile is doubted, too"; failed=1; }
+    done
+done
+# Where C stays as it was by right, all is well.
+"$rung" lens --file "$folder/sound.cu" --tile 16x16 --threads 256 1024x1024x16 --alpha 0 --beta 1 >"$out" 2>&1 || { echo "FAIL sound, alpha 0 and beta 1:"; tail -n 3 "$out"; failed=1; }
 
 # Each copy's line ends with the sectors and passes that the hardware counted for it.
 "$rung" lens --file "$folder/copies.cu" --tile 32x32 --threads 32 --all 32x32x1024 --format csv >"$out" 2>&1 || failed=1

@@ -25,6 +25,12 @@ ran=$(sed -n '1s/ at 33 x 17 x 65 .*//p' "$work/out")
 case $ran in "${tile}"_*) ;; *) echo "the form of $tile is no part of '$ran'"; bad=1 ;; esac
 grep -q "\"kernel\": \"$ran\"" "$work/form.html" || { echo "the page names another kernel than $ran"; bad=1; }
 
+# A sum's page says of how many floats. Operands that miss alignment are drawn where they lie: in five sectors, not four.
+"$rung" lens r01_atomics 64x64x1 --html "$work/sum.html" >/dev/null 2>&1 && grep -q '"shape": "4096 floats"' "$work/sum.html" ||
+    { echo "the page of a sum: $(grep -o '"shape": "[^"]*"' "$work/sum.html")"; bad=1; }
+"$rung" lens l02_coalesced 64x64x64 --all --offset 1 --svg "$work/odd.svg" >/dev/null 2>&1 && grep -q 'Global load of B.*: 5 sectors a request' "$work/odd.svg" &&
+    ! grep -q 'drawn is a request of' "$work/odd.svg" || { echo "operands at odd addresses: $(grep 'sectors' "$work/odd.svg")"; bad=1; }
+
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$browser" ]; then
     echo "left out: the page drawn, no browser (chromium)"

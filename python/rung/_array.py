@@ -38,7 +38,8 @@ def _from_interface(interface, device, owner, name):
     shape = interface["shape"]
     strides, (pointer, read_only) = interface.get("strides"), interface["data"]
     if strides is not None and any(s % 4 for s in strides):
-        raise TypeError(f"{name} has strides of {strides} bytes: not all are multiples of 4 bytes, a float's size")
+        raise TypeError(f"{name} has strides of {strides} bytes: not all are multiples of 4 bytes, a float's size; " +
+                        ("pass an array of its own" if name == "out" else f"{name}.copy() makes them so"))
     strides = _contiguous(shape) if strides is None else tuple(s // 4 for s in strides)
     return View(pointer, shape, strides, device, owner, not read_only)
 

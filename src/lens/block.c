@@ -68,7 +68,11 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         signal(signal_number, SIG_DFL);
         return;
     }
-    if (lens_below_stack((uintptr_t)info->si_addr))
+    if (signal_number == SIGFPE)
+        lens_find(
+            RUNG_LENS_TRAP, where_was_it(context),
+            "divides a whole number by zero, or by -1 where the result is too large: a GPU gives any number there");
+    else if (lens_below_stack((uintptr_t)info->si_addr))
         lens_find(RUNG_LENS_TRAP, where_was_it(context),
                   "needs more than %d KiB for its local arrays and calls, which is all that the lens has for a thread",
                   (LENS_STACK_BYTES - LENS_STACK_FENCE_BYTES) / 1024);
@@ -78,13 +82,13 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     lens_abandon();
 }
 
-static struct sigaction old_tick, old_segv, old_bus;
+static struct sigaction old_tick, old_segv, old_bus, old_fpe;
 static unsigned char fault_stack[32768];
 
 static void watch_begin(void)
 {
-    double patience = lens_options.patience_seconds > 0 ? lens_options.patience_seconds : 10;
-    patience_ticks = patience < 0.25 ? 1 : (int)(patience * 4);
+    const double patience = lens_options.patience_seconds > 0 ? lens_options.patience_seconds : 10, most = 1e9;
+    patience_ticks = patience < 0.25 ? 1 : patience < most / 4 ? (int)(patience * 4) : (int)most;
     ticks_without = 0;
     stack_t alternate = {.ss_sp = fault_stack, .ss_size = sizeof fault_stack};
     sigaltstack(&alternate, NULL);
@@ -94,6 +98,7 @@ static void watch_begin(void)
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigaction(SIGSEGV, &action, &old_segv);
     sigaction(SIGBUS, &action, &old_bus);
+    sigaction(SIGFPE, &action, &old_fpe);
     struct itimerval every = {.it_interval = {.tv_usec = 250000}, .it_value = {.tv_usec = 250000}};
     setitimer(ITIMER_VIRTUAL, &every, NULL);
 }
@@ -105,6 +110,7 @@ static void watch_end(void)
     sigaction(SIGVTALRM, &old_tick, NULL);
     sigaction(SIGSEGV, &old_segv, NULL);
     sigaction(SIGBUS, &old_bus, NULL);
+    sigaction(SIGFPE, &old_fpe, NULL);
 }
 
 /* ---- one block ---- */

@@ -71,8 +71,9 @@ static char reason[640] = "";
 
 EXPORT CUresult cuGetErrorString(CUresult result, const char **text)
 {
-    (void)result;
-    *text = reason[0] ? reason : "under the lens";
+    *text = result == CUDA_ERROR_OUT_OF_MEMORY ? "the lens has no memory for it"
+            : reason[0]                        ? reason
+                                               : "under the lens";
     return CUDA_SUCCESS;
 }
 
@@ -348,10 +349,17 @@ static void limit_blocks(const char *symbol, unsigned grid[3])
 static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f, unsigned cluster)
 {
     unsigned shared = config->sharedMemBytes + lens_static_bytes(f->module, f->symbol);
+    const unsigned bound = lens_bound(f->module, f->entry);
     if (config->blockDimX == 0 || config->blockDimX > LENS_BLOCK_THREADS || config->blockDimY != 1 ||
         config->blockDimZ != 1)
         snprintf(reason, sizeof reason, "%s: blocks of %u x %u x %u threads, the lens runs 1 to %d x 1 x 1", f->symbol,
                  config->blockDimX, config->blockDimY, config->blockDimZ, LENS_BLOCK_THREADS);
+    else if (bound && config->blockDimX > bound)
+        snprintf(
+            reason, sizeof reason,
+            "%s: blocks of %u threads, but its RUNG_KERNEL(%u), or __launch_bounds__, allows no more than %u: a GPU "
+            "refuses such a launch",
+            f->symbol, config->blockDimX, bound, bound);
     else if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimZ == 0 || config->gridDimY > 65535 ||
              config->gridDimZ > 65535)
         snprintf(reason, sizeof reason, "%s: a grid of %u x %u x %u blocks is not possible", f->symbol,
@@ -359,8 +367,13 @@ static CUresult check_launch(const CUlaunchConfig *config, const lens_function *
     else if (shared > LENS_MOST_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
         snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol,
                  shared, f->max_dynamic_bytes + (int)lens_static_bytes(f->module, f->symbol));
-    else if (config->blockDimX * cluster > LENS_MOST_THREADS || config->gridDimX % cluster != 0 ||
-             cluster > LENS_MOST_BLOCKS)
+    else if (config->gridDimX % cluster != 0 || (cluster > 1 && config->blockDimX % 32 != 0))
+        snprintf(
+            reason, sizeof reason,
+            "%s: clusters of %u blocks: a grid of %u blocks along x holds no whole number of them, or blocks of %u "
+            "threads no whole number of warps",
+            f->symbol, cluster, config->gridDimX, config->blockDimX);
+    else if (config->blockDimX * cluster > LENS_MOST_THREADS || cluster > LENS_MOST_BLOCKS)
         snprintf(reason, sizeof reason, "%s: clusters of %u blocks of %u threads are more than the lens holds",
                  f->symbol, cluster, config->blockDimX);
     else

@@ -22,6 +22,13 @@ __asm__(".text\n"
         "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
         "    ret\n"
         ".size lens_switch, .-lens_switch\n"
+        /* A kernel begins here: one that has other parameters than its struct finds zeros in their registers. */
+        ".hidden lens_begins\n.type lens_begins,@function\n"
+        "lens_begins:\n"
+        "    xorl %edi, %edi\n    xorl %esi, %esi\n    xorl %edx, %edx\n    xorl %ecx, %ecx\n"
+        "    xorl %r8d, %r8d\n    xorl %r9d, %r9d\n"
+        "    ret\n"
+        ".size lens_begins, .-lens_begins\n"
         /* A kernel returns here, with the stack as after a call. This aligns it and leaves for good. */
         ".hidden lens_returned\n.type lens_returned,@function\n"
         "lens_returned:\n"
@@ -30,6 +37,7 @@ __asm__(".text\n"
         "    ud2\n"
         ".size lens_returned, .-lens_returned\n");
 
+extern void lens_begins(void) __attribute__((visibility("hidden")));
 extern void lens_returned(void) __attribute__((visibility("hidden")));
 
 void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)(void), const void *argument,
@@ -40,6 +48,7 @@ void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)
     uintptr_t *top = (uintptr_t *)at;
     *--top = (uintptr_t)lens_returned;
     *--top = (uintptr_t)entry;
+    *--top = (uintptr_t)lens_begins;
     for (int i = 0; i < 6; i++)
         *--top = 0;
     return top;

@@ -6,6 +6,12 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 
+/* Returns whether it is a constant, or another variable, of the kernel's file. */
+static bool is_of_file(uintptr_t address)
+{
+    return address - lens_module_now->base < lens_module_now->end - lens_module_now->base;
+}
+
 __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind)
 {
     uintptr_t address = (uintptr_t)at;
@@ -18,8 +24,8 @@ __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigne
             lens_shadow_atomic(pc, (uint32_t)offset, 1u << log2_bytes);
         else
             lens_shadow_shared(pc, (uint32_t)offset, 1u << log2_bytes, write);
-    } else if (address - lens_module_now->base < lens_module_now->end - lens_module_now->base) {
-        return; /* these are constants */
+    } else if (is_of_file(address)) {
+        return;
     } else {
         lens_check_global(pc, address, 1u << log2_bytes, write || kind == RUNG_LENS_ATOMIC);
         if (kind == RUNG_LENS_ATOMIC)
@@ -57,7 +63,7 @@ static void access_flag(uintptr_t pc, const void *at, unsigned log2_bytes, rung_
     bool shared = (uintptr_t)at - (uintptr_t)lens_module_now->shared < lens_module_now->shared_bytes;
     if (lens_in_stacks((uintptr_t)at))
         return;
-    if (shared || lens_now.current < 0) {
+    if (shared || lens_now.current < 0 || is_of_file((uintptr_t)at)) {
         lens_access(pc, at, log2_bytes, kind);
         return;
     }

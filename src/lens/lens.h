@@ -12,8 +12,8 @@
 enum {
     LENS_MOST_THREADS = 2048, /* of a cluster */
     LENS_BLOCK_THREADS = 1024,
-    LENS_MOST_BLOCKS = 16, /* of a cluster */
-    LENS_NAMED_BARRIERS = 32,
+    LENS_MOST_BLOCKS = 16,    /* of a cluster */
+    LENS_NAMED_BARRIERS = 16, /* those of a GPU */
     LENS_WARPS = LENS_MOST_THREADS / 32,
     LENS_STACK_BYTES = 96 * 1024, /* the lowest page of it is a fence */
     LENS_STACK_FENCE_BYTES = 4096,
@@ -112,6 +112,7 @@ typedef struct lens_module {
     size_t shared_bytes;
     lens_array arrays[LENS_MOST_ARRAYS];
     int array_count, kernel_count;
+    uintptr_t room, room_bytes; /* where the object lists the empty bytes before kernels, which are their bounds */
 } lens_module;
 
 /* Which warp comes next: each in turn, or the first or last one that can go on, as far as it can. Who lacks a wait may
@@ -152,6 +153,12 @@ extern rung_lens_options lens_options;
 static inline unsigned lens_rank_of(int thread)
 {
     return lens_now.cluster > 1 ? (unsigned)thread / lens_now.block_threads : 0;
+}
+
+/* Returns whether these bytes of shared memory are there at all, whoever's they are. */
+static inline bool lens_in_image(uint64_t offset, uint64_t bytes)
+{
+    return offset + bytes <= lens_module_now->shared_bytes;
 }
 
 /* ---- fiber.c ---- */
@@ -205,6 +212,7 @@ void lens_shadow_block(unsigned threads);
 void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write);
 bool lens_shadow_value(uintptr_t pc, uint32_t offset, unsigned bytes); /* returns false where poison is read */
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes);
+void lens_shadow_mbarrier(uintptr_t pc, uint32_t offset); /* checks the place of one */
 /* It is written now, and not to be read before it has landed. */
 void lens_shadow_async(uint32_t offset, unsigned bytes);
 void lens_shadow_landed(uint32_t offset, unsigned bytes);
@@ -217,6 +225,7 @@ uint32_t lens_engine_stamp(lens_engine engine);
 void lens_engine_done(lens_engine engine, uint32_t stamp); /* the running thread knows that it has read so far */
 void lens_shadow_fence(void);                              /* fence.proxy.async by the running thread */
 uint32_t lens_order_now(void);                             /* the running thread's clock, for its writes */
+bool lens_order_knows(int thread, uint32_t clock);         /* the running thread, of what that one did then */
 void lens_order_fence(void);                               /* __threadfence by the running thread */
 bool lens_order_has_fenced(void);                          /* some thread of this block */
 /* Raises each thread's clock to that of its writes before a fence, if known. */
@@ -269,6 +278,8 @@ void lens_module_enter(lens_module *module, uint32_t dynamic_bytes);
 /* Finds the file and line of each return address. */
 void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines);
 uint32_t lens_static_bytes(const lens_module *module, const char *kernel);
+/* Returns how many threads a kernel's __launch_bounds__ allows a block; 0 where it says nothing. */
+unsigned lens_bound(const lens_module *module, void (*entry)(void));
 const lens_array *lens_array_at(const lens_module *module, uint32_t offset);
 
 /* This is what a tensor map holds under the lens, in place of the driver's 128 bytes. */

@@ -2,6 +2,7 @@
 # Compiles one CUDA C file for the lens: lens_cc.sh SOURCE.cu OUT.so [FLAG...]. What it read stands in OUT.d. On failure the
 # first error goes to OUT.why. RUNG_LENS_CXX names the compiler (g++ 10 or later).
 set -u
+export LC_ALL=C # what the compiler says is read below
 source=$1 out=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +14,9 @@ trap 'exit 1' HUP INT TERM
 rm -f "$base.why"
 
 give_up() {
-    grep -m1 -E 'error|Error|undefined' "$work.log" | sed -E 's|^([^ ]*/)?([^/ ]+):([0-9]+):[0-9]+: (fatal )?error: |\2 line \3: |' >"$work.why" 2>/dev/null
+    grep -m1 -E '[Ee]rror: |undefined' "$work.log" | sed -E 's|^([^ ]*/)?([^/ ]+):([0-9]+):[0-9]+: (fatal )?error: |\2 line \3: |' >"$work.why" 2>/dev/null
+    # What the assembler does not know is PTX, most likely.
+    grep -q 'Assembler messages' "$work.log" && echo "its asm() is no code of this processor's: the lens knows PTX as the functions of device/ptx.h, device/tma.h and device/async.h" >"$work.why"
     command -v "$cxx" >/dev/null || echo "there is no $cxx (apt-get install g++)" >"$work.why"
     [ -s "$work.why" ] || echo "$cxx failed" >"$work.why"
     mv "$work.why" "$base.why"

@@ -281,8 +281,11 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
     else if (!behind && !before && lens_beside_shared(address, place, sizeof place))
         lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s", write ? "writes" : "reads", place);
     else
-        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation", write ? "writes" : "reads",
-                  (void *)address);
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation%s", write ? "writes" : "reads",
+                  (void *)address,
+                  address < FENCE_BYTES
+                      ? ": a null pointer, as a kernel gets that takes other parameters than its launcher's one struct"
+                      : "");
     if (!behind && !before)
         lens_abandon();
 }

@@ -6,6 +6,7 @@
  * reader fences, too, is not looked for. Blocks that all write the same say so by volatile stores. */
 #include "lens.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +31,8 @@ typedef struct page {
     word words[PAGE_WORDS];
 } page;
 
-typedef struct teller {  /* a block of this launch */
-    unsigned index;      /* along x */
+typedef struct teller { /* a block of this launch */
+    unsigned index[3];
     uint32_t *published; /* for each thread the clock up to which others may read what it wrote; NULL: nothing yet */
 } teller;
 
@@ -67,7 +68,7 @@ void lens_publish_block(void)
         if (!tellers)
             abort();
     }
-    tellers[now] = (teller){.index = lens_now.index[0]};
+    tellers[now] = (teller){.index = {lens_now.index[0], lens_now.index[1], lens_now.index[2]}};
 }
 
 static page **slot_of(uintptr_t number)
@@ -143,11 +144,13 @@ static bool meets(uintptr_t pc, uintptr_t at, const char *does, const access *ot
 {
     if (!(other->bytes & bytes) || is_known(other))
         return false;
-    char name[32];
+    char name[32], block[48];
     int64_t row, column;
     const unsigned char *start = lens_memory_name(at, name, sizeof name, &row, &column);
-    lens_find(RUNG_LENS_RACE, pc, "%s byte %lld of %s, which block %u %s", does, (long long)(at - (uintptr_t)start),
-              name, tellers[other->block].index, did);
+    const unsigned *index = tellers[other->block].index;
+    snprintf(block, sizeof block, index[1] || index[2] ? "(%u,%u,%u)" : "%u", index[0], index[1], index[2]);
+    lens_find(RUNG_LENS_RACE, pc, "%s byte %lld of %s, which block %s %s", does, (long long)(at - (uintptr_t)start),
+              name, block, did);
     return true;
 }
 

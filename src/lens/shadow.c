@@ -327,6 +327,11 @@ uint32_t lens_order_now(void)
     return clocks[my_clock()];
 }
 
+bool lens_order_knows(int thread, uint32_t clock)
+{
+    return knows(my_clock(), clock_of((unsigned)thread), clock);
+}
+
 bool lens_order_has_fenced(void)
 {
     return gpu_fences.used;
@@ -573,16 +578,31 @@ void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
     }
 }
 
+void lens_shadow_mbarrier(uintptr_t pc, uint32_t offset)
+{
+    enum { BYTES = 8 };
+    check_alignment(pc, offset, BYTES);
+    exists(pc, offset, BYTES, "reaches with an mbarrier");
+}
+
 void lens_shadow_async(uint32_t offset, unsigned bytes)
 {
     for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
         word_at(at)->pending = 1;
 }
 
+/* Now they are written, not when the copy was started: a barrier in between has told nobody of them. */
 void lens_shadow_landed(uint32_t offset, unsigned bytes)
 {
-    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
-        word_at(at)->pending = 0;
+    const unsigned me = my_clock();
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
+        word *w = word_at(at);
+        w->pending = 0;
+        if (w->writer == me)
+            w->write_clock = clocks[me];
+        if (w->plain_writer == me)
+            w->plain_clock = clocks[me];
+    }
 }
 
 void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes, int agent)

@@ -97,7 +97,12 @@ static bool read_symbols(lens_module *module, const unsigned char *image, size_t
             module->end = end;
     }
     const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+    const char *titles = (const char *)image + sections[header->e_shstrndx].sh_offset;
     for (int i = 0; i < header->e_shnum; i++) {
+        if (strcmp(titles + sections[i].sh_name, "__patchable_function_entries") == 0) {
+            module->room = module->base + sections[i].sh_addr;
+            module->room_bytes = sections[i].sh_size;
+        }
         if (sections[i].sh_type != SHT_SYMTAB)
             continue;
         const Elf64_Sym *symbols = (const void *)(image + sections[i].sh_offset);
@@ -228,6 +233,21 @@ uint32_t lens_static_bytes(const lens_module *module, const char *kernel)
         if (!module->arrays[i].dynamic && (module->kernel_count == 1 || strcmp(module->arrays[i].owner, kernel) == 0))
             bytes += module->arrays[i].bytes;
     return bytes;
+}
+
+/* The list names where each kernel's empty bytes begin; the kernel's own are those that end at its entry. */
+unsigned lens_bound(const lens_module *module, void (*entry)(void))
+{
+    enum { EMPTY = 0x90 }; /* the instruction that does nothing */
+    const uintptr_t *room = (const uintptr_t *)module->room, end = (uintptr_t)entry;
+    for (size_t i = 0; i < module->room_bytes / sizeof *room; i++) {
+        const unsigned char *at = (const unsigned char *)room[i];
+        while ((uintptr_t)at < end && end - room[i] <= UINT16_MAX && *at == EMPTY)
+            at++;
+        if ((uintptr_t)at == end)
+            return (unsigned)(end - room[i]);
+    }
+    return 0;
 }
 
 const lens_array *lens_array_at(const lens_module *module, uint32_t offset)

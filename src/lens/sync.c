@@ -23,7 +23,8 @@ typedef struct mbarrier {
     uint32_t expected, pending;
     int64_t transaction_bytes;
     unsigned phase;
-    int maker;              /* the thread that initialised it */
+    int maker;              /* the thread that initialised it, */
+    uint32_t made;          /* by that thread's clock */
     bool published;         /* and fenced that, so that the copy engine and other blocks know it */
     uintptr_t copy_pc;      /* starts the last copy that nobody has waited for; 0: there is none */
     unsigned copy_phase;    /* in which that arrives */
@@ -52,6 +53,7 @@ void lens_sync_begin(unsigned threads)
 /* ---- barriers of a block ---- */
 
 RUNG_LENS_API void __syncthreads(void);
+RUNG_LENS_API void rung_lens_bar_check(int id, int count);
 RUNG_LENS_API void rung_lens_bar_sync(int id, int count);
 RUNG_LENS_API void rung_lens_bar_arrive(int id, int count);
 RUNG_LENS_API int rung_lens_syncthreads_count(int predicate);
@@ -64,6 +66,16 @@ void __syncthreads(void)
     me->barrier_count = 0;
     me->predicate = 0;
     lens_wait(LENS_AT_BARRIER);
+}
+
+void rung_lens_bar_check(int id, int count)
+{
+    if (id >= 0 && id < LENS_NAMED_BARRIERS && count > 0 && count % 32 == 0)
+        return;
+    lens_find(RUNG_LENS_TRAP, PC,
+              "comes to barrier %d for %d threads: a block has barriers 0 to %d, which count whole warps of 32", id,
+              count, LENS_NAMED_BARRIERS - 1);
+    lens_abandon();
 }
 
 static void open_named(int id, int count)
@@ -228,7 +240,7 @@ void rung_lens_atomic(const void *at, int bytes)
 {
     const lens_thread *me = &lens_now.thread[lens_now.current];
     const lens_entry *last = me->entries ? &me->last : NULL;
-    unsigned log2_bytes = bytes == 8 ? 3 : 2;
+    unsigned log2_bytes = (unsigned)__builtin_ctz((unsigned)bytes);
     bool again = last && last->pc == PC && last->where == lens_pack(at, log2_bytes, RUNG_LENS_ATOMIC);
     lens_now.looked = again; /* this is for a log that gives way just here */
     lens_access(PC, at, log2_bytes, RUNG_LENS_ATOMIC);
@@ -255,6 +267,15 @@ RUNG_LENS_API void rung_lens_trap(const char *what);
 void rung_lens_trap(const char *what)
 {
     lens_find(RUNG_LENS_TRAP, PC, "%s", what);
+    lens_abandon();
+}
+
+RUNG_LENS_API void rung_lens_assert_fail(const char *what, const char *file, unsigned line, const char *function);
+
+void rung_lens_assert_fail(const char *what, const char *file, unsigned line, const char *function)
+{
+    (void)file, (void)line, (void)function;
+    lens_find(RUNG_LENS_TRAP, PC, "fails its assert(%s)", what);
     lens_abandon();
 }
 
@@ -322,6 +343,25 @@ static void land(lens_copy *copy)
     lens_shadow_landed(rung_lens_shared_offset(copy->to), (unsigned)copy->bytes);
 }
 
+/* Of what is read in part the first and the last float are looked up. */
+static void check_source(uintptr_t pc, uintptr_t from, int source_bytes, int bytes)
+{
+    if (source_bytes < 0 || source_bytes > bytes) {
+        lens_find(RUNG_LENS_TRAP, pc, "copies %d bytes by an asynchronous copy that has room for %d", source_bytes,
+                  bytes);
+        lens_abandon();
+    }
+    if (source_bytes == bytes)
+        lens_check_global(pc, from, (unsigned)bytes, false);
+    if (source_bytes == 0 || source_bytes == bytes)
+        return;
+    if (from % (unsigned)bytes != 0)
+        lens_find(RUNG_LENS_MISALIGNED, pc, "makes a %d-byte copy from address %p, which is not a multiple of %d",
+                  bytes, (void *)from, bytes);
+    lens_check_global(pc, from, 4, false);
+    lens_check_global(pc, from + ((unsigned)source_bytes - 1) / 4 * 4, 4, false);
+}
+
 void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes)
 {
     lens_thread *me = &lens_now.thread[lens_now.current];
@@ -334,15 +374,18 @@ void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes)
         if (!me->copies)
             abort();
     }
-    lens_copy *copy = &me->copies[me->copy_count++];
+    lens_copy *copy = &me->copies[me->copy_count];
     *copy = (lens_copy){.to = to, .bytes = bytes, .group = me->open_group};
+    check_source(pc, (uintptr_t)from, source_bytes, bytes);
     if (source_bytes > 0) {
-        lens_check_global(pc, (uintptr_t)from, (unsigned)(source_bytes < bytes ? 4 : bytes), false);
         lens_publish_read(pc, (uintptr_t)from, (unsigned)source_bytes);
         memcpy(copy->data, from, (size_t)source_bytes);
     }
     lens_log(pc, lens_pack(source_bytes > 0 ? from : NULL, log2, RUNG_LENS_ASYNC));
     lens_shadow_shared(pc, offset, (unsigned)bytes, true);
+    if (!lens_in_image(offset, (unsigned)bytes)) /* it has been found to be no variable's, and nothing is there */
+        return;
+    me->copy_count++;
     lens_shadow_async(offset, (unsigned)bytes);
     lens_log(pc, lens_pack(to, log2, RUNG_LENS_ASYNC));
 }
@@ -392,20 +435,31 @@ static mbarrier *find_mbarrier(const void *object)
     return NULL;
 }
 
+static const char *place_of(const void *key, char *text, size_t bytes)
+{
+    return lens_where_shared(rung_lens_shared_offset((const void *)((uintptr_t)key & 0xffffffffffffffull)), text,
+                             bytes);
+}
+
 static mbarrier *known_mbarrier(uintptr_t pc, const void *object)
 {
     mbarrier *b = find_mbarrier(object);
     char place[128];
-    if (b)
-        return b;
-    lens_find(RUNG_LENS_UNINITIALISED, pc, "uses an mbarrier at %s that was never initialised",
-              lens_where_shared(rung_lens_shared_offset((const void *)((uintptr_t)object & 0xffffffffffffffull)), place,
-                                sizeof place));
-    lens_abandon();
+    if (!b) {
+        lens_find(RUNG_LENS_UNINITIALISED, pc, "uses an mbarrier at %s that was never initialised",
+                  place_of(object, place, sizeof place));
+        lens_abandon();
+    }
+    if (!lens_order_knows(b->maker, b->made))
+        lens_find(
+            RUNG_LENS_RACE, pc, "uses an mbarrier at %s, which thread %d initialised with no barrier between them",
+            place_of(object, place, sizeof place), b->maker - (int)(lens_rank_of(b->maker) * lens_now.block_threads));
+    return b;
 }
 
 void rung_lens_mbarrier_init(const void *object, uint32_t count)
 {
+    lens_shadow_mbarrier(PC, rung_lens_shared_offset(object));
     object = mine(object);
     mbarrier *b = find_mbarrier(object);
     if (!b) {
@@ -425,6 +479,7 @@ void rung_lens_mbarrier_init(const void *object, uint32_t count)
                     .expected = count,
                     .pending = count,
                     .maker = lens_now.current,
+                    .made = lens_order_now(),
                     .carried = carried,
                     .carried_past = past};
 }
@@ -446,8 +501,7 @@ static void check_published(uintptr_t pc, const mbarrier *b)
     char place[128];
     if (!b->published)
         lens_find(RUNG_LENS_RACE, pc, "signals an mbarrier at %s, with no fence.mbarrier_init after it was initialised",
-                  lens_where_shared(rung_lens_shared_offset((const void *)((uintptr_t)b->object & 0xffffffffffffffull)),
-                                    place, sizeof place));
+                  place_of(b->object, place, sizeof place));
 }
 
 static void settle(mbarrier *b)
@@ -500,6 +554,11 @@ uint32_t rung_lens_cluster_rank(void)
 /* Reads from another block's shared memory. */
 void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes)
 {
+    if (rank >= lens_now.cluster || !lens_in_image(offset, (unsigned)bytes)) {
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, PC, "reads byte %u of the shared memory of block %u of a cluster of %u",
+                  offset, rank, lens_now.cluster);
+        lens_abandon();
+    }
     lens_cluster_note_read(PC, rank);
     memcpy(to, lens_image(rank) + offset, (size_t)bytes);
 }
@@ -574,10 +633,17 @@ void rung_lens_mbarrier_wait(const void *object, unsigned parity)
 
 int rung_lens_mbarrier_test(const void *object, unsigned parity)
 {
+    lens_thread *me = &lens_now.thread[lens_now.current];
     object = mine(object);
     mbarrier *b = known_mbarrier(PC, object);
+    const bool again = me->wait_pc == PC && me->wait_object == object;
+    me->wait_pc = PC;
+    me->wait_object = object;
+    if (!lens_mbarrier_ready(object, parity) && again)
+        lens_look(PC); /* it looks in a loop, and waits for another thread */
     if (!lens_mbarrier_ready(object, parity))
         return 0;
+    me->wait_object = NULL;
     has_waited(b);
     return 1;
 }

@@ -21,9 +21,12 @@ static uint32_t swizzled(uint32_t offset, int mode)
     return offset ^ ((offset >> 7 & reach) << 4);
 }
 
+/* Where nothing is, which has been found, a unit goes nowhere. */
 static unsigned char *place_of(const lens_map *map, uint32_t offset)
 {
-    return lens_module_now->shared + swizzled(offset, map->swizzle);
+    static unsigned char nowhere[16];
+    const uint32_t at = swizzled(offset, map->swizzle);
+    return lens_in_image(at, sizeof nowhere - at % sizeof nowhere) ? lens_module_now->shared + at : nowhere;
 }
 
 typedef struct box {
@@ -193,13 +196,19 @@ void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void
         lens_find(RUNG_LENS_MISALIGNED, PC, "starts a bulk copy of %d bytes that is not aligned to 16", bytes);
         lens_abandon();
     }
+    if (bytes <= 0 || mask >> lens_now.cluster) {
+        lens_find(RUNG_LENS_TRAP, PC, "starts a bulk copy of %d bytes to blocks of mask 0x%x, in a cluster of %u",
+                  bytes, mask, lens_now.cluster);
+        lens_abandon();
+    }
     lens_check_global(PC, (uintptr_t)global, 4, false);
     lens_check_global(PC, (uintptr_t)global + (unsigned)bytes - 4, 4, false);
     lens_publish_read(PC, (uintptr_t)global, (unsigned)bytes);
     for (unsigned rank = 0; rank < lens_now.cluster; rank++) {
         if (mask ? !(mask >> rank & 1) : rank != lens_now.rank)
             continue;
-        memcpy(lens_image(rank) + base, global, (size_t)bytes);
+        if (lens_in_image(base, (unsigned)bytes)) /* else it is found below */
+            memcpy(lens_image(rank) + base, global, (size_t)bytes);
         lens_shadow_bulk(PC, rank, base, (unsigned)bytes, agent_of(mbarrier) + (int)rank * 7);
         lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_BULK, shared, bytes, 0);
         lens_mbarrier_complete(PC, lens_mbarrier_key(mbarrier, rank), bytes, agent_of(mbarrier) + (int)rank * 7);

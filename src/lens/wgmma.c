@@ -183,6 +183,12 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
 {
     int t = (lens_now.current - (int)(lens_now.rank * lens_now.block_threads)) % 128, lane = t % 32,
         depth = type == TF32 ? 8 : 16;
+    const unsigned group_end = ((unsigned)lens_now.current - lens_now.rank * lens_now.block_threads) / 128 * 128 + 128;
+    if (group_end > lens_now.block_threads) {
+        lens_find(RUNG_LENS_TRAP, PC, "multiplies with a warpgroup that lacks threads: it has 128, and the block %u",
+                  lens_now.block_threads);
+        lens_abandon();
+    }
     uint32_t a_start = start_of(a), b_start = start_of(b);
     for (int h = 0; !halves_ready && h < 65536; h++)
         halves[h] = from_half((uint16_t)h);

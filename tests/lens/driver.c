@@ -239,6 +239,52 @@ static void launches(void)
     }
 }
 
+/* What is told of a refusal is of this one, not of one before. */
+static void reasons(void)
+{
+    static uint64_t nothing[512];
+    void *parameters[] = {nothing};
+    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
+    CUlibrary kernels;
+    CUkernel kernel;
+    CUfunction f;
+    const char *text = "";
+    if (!named)
+        return;
+    expect(named(&kernels, "l04_shared_16x16"), CUDA_SUCCESS, "a kernel's file");
+    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l04_shared_16x16"), CUDA_SUCCESS, "a kernel of 256 threads");
+    expect(CALL(cuKernelGetFunction, &f, kernel), CUDA_SUCCESS, "its function");
+    CUlaunchAttribute pairs = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                               .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
+    static const struct {
+        unsigned blocks, threads, attributes;
+        const char *text; /* NULL: it is launched */
+    } tries[] = {{1, 256, 0, NULL},
+                 {1, 257, 0, "blocks of 257 threads, but its RUNG_KERNEL(256), or __launch_bounds__, allows no more"},
+                 {2, 64, 1, NULL},
+                 {3, 64, 1,
+                  "l04_shared_16x16: clusters of 2 blocks: a grid of 3 blocks along x holds no whole number of them, "
+                  "or blocks of 64 "
+                  "threads no whole number of warps"},
+                 {2, 48, 1, "or blocks of 48 threads no whole number of warps"}};
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        CUlaunchConfig config = {.gridDimX = tries[i].blocks,
+                                 .gridDimY = 1,
+                                 .gridDimZ = 1,
+                                 .blockDimX = tries[i].threads,
+                                 .blockDimY = 1,
+                                 .blockDimZ = 1,
+                                 .attrs = &pairs,
+                                 .numAttrs = tries[i].attributes};
+        expect(CALL(cuLaunchKernelEx, &config, f, parameters, NULL),
+               tries[i].text ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, "a launch");
+        expect(CALL(cuGetErrorString, CUDA_ERROR_INVALID_VALUE, &text), CUDA_SUCCESS, "why");
+        expect(!tries[i].text || strstr(text, tries[i].text) ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, text);
+    }
+    expect(CALL(cuGetErrorString, CUDA_ERROR_OUT_OF_MEMORY, &text), CUDA_SUCCESS, "why there is no memory");
+    expect(strcmp(text, "the lens has no memory for it") == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, text);
+}
+
 /* A kernel that does not wait for the one before it may not overlap it: the first rung uses memory at once. */
 static void overlapping(void)
 {
@@ -512,6 +558,7 @@ int main(int argc, char **argv)
     memory();
     nothing_is_kept();
     launches();
+    reasons();
     overlapping();
     setenv("RUNG_LENS_FINDINGS", "fail", 1);
     for (unsigned blocks = 1; blocks <= 4; blocks++)

@@ -113,14 +113,29 @@ __device__ static bool halves(int me)
     return right;
 }
 
+/* A variable of the file's own, which no operand is. */
+__device__ static volatile unsigned seen_last;
+
+__device__ static bool other_types(unsigned short *small, int me)
+{
+    *small = 3;
+    bool right = atomicCAS(small, (unsigned short)3, (unsigned short)9) == 3 && *small == 9;
+    right &= min(1u, -1) == 1 && min(-1, 1u) == 1 && max(1u, -1) == ~0u && min(me, 300u) == (unsigned)me;
+    right &= min(1.0f, NAN) == 1.0f && min(NAN, 1.0f) == 1.0f && max(1.0f, NAN) == 1.0f && max(NAN, 1.0f) == 1.0f;
+    right &= min(1.5, 2.0f) == 1.5 && max(1.5, 2.0f) == 2.0;
+    seen_last = 5;
+    return right && seen_last == 5;
+}
+
 RUNG_KERNEL(256) meanings(const __grid_constant__ rung_args g)
 {
     __shared__ unsigned own[256];
+    __shared__ unsigned short small[256][2];
     int64_t row = (int64_t)blockIdx.y * 16 + threadIdx.x / 16, column = (int64_t)blockIdx.x * 16 + threadIdx.x % 16;
     const int me = threadIdx.x;
     bool right = shuffles(me % LANES) && votes(me % LANES);
     right &= bits_of(held_by(me), held_by(me + 256)) && bits_of(0, ~0u) && bits_of(1u << me % 32, ~0u >> me % 32);
-    right &= atomics(&own[me], held_by(me));
+    right &= atomics(&own[me], held_by(me)) && other_types(small[me], me);
     right &= blockIdx.x > 0 || blockIdx.y > 0 || halves(me);
     right &= __syncthreads_count(me % 4 == 1) == 64;
     right &= __syncthreads_or(me == 200) && !__syncthreads_or(me == 256);

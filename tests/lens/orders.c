@@ -343,7 +343,14 @@ static void access_memory(void)
 static void copy_asynchronously(void)
 {
     const int at = below(WORDS), lands = below(2);
-    words[lens_now.rank][at].pending = !lands;
+    word *w = &words[lens_now.rank][at];
+    w->pending = !lands;
+    if (lands && w->write.number && w->write.who == AGENTS + me) { /* it is written now */
+        w->write.number = ++count[AGENTS + me];
+        w->told_before = tells[AGENTS + me];
+    }
+    if (lands && w->plain.number && w->plain.who == AGENTS + me)
+        w->plain.number = ++count[AGENTS + me];
     (lands ? lens_shadow_landed : lens_shadow_async)((uint32_t)at * 4, 4);
 }
 

@@ -324,6 +324,7 @@ int main(void)
 {
     static lens_module module;
     module.shared = shared[0];
+    module.shared_bytes = SHARED_BYTES;
     lens_module_now = &module;
     for (int i = 0; i < TRIALS; i++) {
         const trial t = draw_trial(i);

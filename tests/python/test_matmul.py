@@ -80,7 +80,14 @@ class Matmul(unittest.TestCase):
                      (np.ones((5, 6), np.float32), packed)):
             with self.assertRaises(TypeError) as caught:
                 rung.matmul(a, b)
-            self.assertIn("not all are multiples of 4 bytes", str(caught.exception))
+            said = str(caught.exception)
+            self.assertIn("not all are multiples of 4 bytes", said)
+            name = said.split()[0]
+            self.assertIn(f"; {name}.copy() makes them so", said)
+            a, b = (x.copy() if name == n else x for x, n in ((a, "a"), (b, "b")))
+            self.check(rung.matmul(a, b), a, b, said)  # which it does
+        with self.assertRaisesRegex(TypeError, "a float's size; pass an array of its own"):
+            rung.matmul(np.ones((6, 3), np.float32), np.ones((3, 4), np.float32), packed)
 
     def test_out_with_gaps_between_columns(self):
         for (m, n), step in itertools.product(((1, 5), (1, 1), (4, 1)), (1, 2, 3)):

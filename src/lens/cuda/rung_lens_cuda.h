@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
+/* assert() calls it where it fails. */
+#define __assert_fail rung_lens_assert_fail
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 900
 #ifdef RUNG_LENS_CLONES /* it is compiled for processors with FMA, too: nobody looks at this file's accesses */
@@ -28,7 +30,9 @@
 #define __host__
 #define __constant__ const
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(...)
+/* Before such a kernel stand as many empty bytes as its blocks may have threads, and a list says where they begin: so
+ * the lens reads the bound out of the object. */
+#define __launch_bounds__(threads, ...) __attribute__((patchable_function_entry((threads), (threads))))
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ thread_local __attribute__((aligned(16)))
@@ -64,6 +68,7 @@ extern "C" {
 extern const uint3 threadIdx, blockIdx;
 extern const dim3 blockDim, gridDim;
 void __syncthreads(void);
+void rung_lens_bar_check(int id, int count);
 void rung_lens_bar_sync(int id, int count);
 void rung_lens_bar_arrive(int id, int count);
 int rung_lens_syncthreads_count(int predicate);
@@ -153,7 +158,22 @@ RUNG_LENS_MINMAX(long)
 RUNG_LENS_MINMAX(unsigned long)
 RUNG_LENS_MINMAX(long long)
 RUNG_LENS_MINMAX(unsigned long long)
-RUNG_LENS_MINMAX(float)
+/* NaN is less and more than nothing: the other one is the least and the most. */
+#define RUNG_LENS_MINMAX_REAL(T)                                                                                       \
+    RUNG_LENS_INLINE T min(T a, T b) { return a < b || b != b ? a : b; }                                               \
+    RUNG_LENS_INLINE T max(T a, T b) { return a > b || b != b ? a : b; }
+RUNG_LENS_MINMAX_REAL(float)
+RUNG_LENS_MINMAX_REAL(double)
+/* Of two types CUDA has the wider one, or the unsigned one. */
+#define RUNG_LENS_MINMAX_OF_TWO(T, U)                                                                                  \
+    RUNG_LENS_INLINE T min(T a, U b) { return min(a, (T)b); }                                                          \
+    RUNG_LENS_INLINE T min(U a, T b) { return min((T)a, b); }                                                          \
+    RUNG_LENS_INLINE T max(T a, U b) { return max(a, (T)b); }                                                          \
+    RUNG_LENS_INLINE T max(U a, T b) { return max((T)a, b); }
+RUNG_LENS_MINMAX_OF_TWO(unsigned, int)
+RUNG_LENS_MINMAX_OF_TWO(unsigned long, long)
+RUNG_LENS_MINMAX_OF_TWO(unsigned long long, long long)
+RUNG_LENS_MINMAX_OF_TWO(double, float)
 
 /* ---- memory; cache hints change nothing that the lens counts ---- */
 #define RUNG_LENS_LOAD(name)                                                                                           \

@@ -116,8 +116,16 @@ PTX float4 ptx_cluster_load4(uint32_t address, uint32_t rank)
 PTX void ptx_cluster_sync(void) { rung_lens_cluster_sync(); }
 PTX void ptx_cluster_leave(void) {}
 PTX void ptx_cluster_await(void) { rung_lens_cluster_sync(); }
-PTX void ptx_bar_sync(int id, int threads) { rung_lens_bar_sync(id, threads); }
-PTX void ptx_bar_arrive(int id, int threads) { rung_lens_bar_arrive(id, threads); }
+PTX void ptx_bar_sync(int id, int threads)
+{
+    rung_lens_bar_check(id, threads);
+    rung_lens_bar_sync(id, threads);
+}
+PTX void ptx_bar_arrive(int id, int threads)
+{
+    rung_lens_bar_check(id, threads);
+    rung_lens_bar_arrive(id, threads);
+}
 PTX void ptx_clear_here(float *x) { *x = 0.0f; }
 PTX void ptx_store_release(uint32_t *p, uint32_t v)
 {

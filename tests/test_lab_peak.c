@@ -1,0 +1,63 @@
+/* The peak is what threads reach that work at once: how long it takes to start them is no part of it, and where some
+ * cannot be started their work counts all the same. */
+#define _GNU_SOURCE
+#include "support.h"
+#include "lab/peak.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <time.h>
+
+enum { THREADS = 3, SAMPLES = 5 };
+
+static int delay_ms, refuses;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    nanosleep(&(struct timespec){.tv_nsec = delay_ms * 1000000L}, NULL);
+    return refuses ? EAGAIN : real(thread, attributes, run, argument);
+}
+
+/* The best of some: another program may take the cores now and then. */
+static double peak(int delay, int refused)
+{
+    rung_context *context;
+    rung_config config;
+    double best = 0.0;
+    rung_config_init(&config);
+    config.device = RUNG_DEVICE_CPU;
+    config.threads = 1;
+    assert_int_equal(rung_context_create(&context, &config), RUNG_SUCCESS);
+    delay_ms = delay, refuses = refused;
+    for (int i = 0; i < SAMPLES; i++)
+        best = fmax(best, lab_cpu_peak_gflops(context, THREADS));
+    delay_ms = refuses = 0;
+    rung_context_destroy(context);
+    return best;
+}
+
+static void threads_that_start_late(void **state)
+{
+    (void)state;
+    const double at_once = peak(0, 0);
+    assert_true(at_once > 0.0);
+    assert_true(peak(40, 0) > at_once / 4); /* one thread's work takes some milliseconds */
+}
+
+static void threads_that_cannot_start(void **state)
+{
+    (void)state;
+    const double alone = peak(0, 1), together = peak(0, 0);
+    assert_true(alone > together / (4 * THREADS) && alone < 2 * together);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_that_start_late),
+                                       cmocka_unit_test(threads_that_cannot_start)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
