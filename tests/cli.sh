@@ -145,6 +145,20 @@ for verb in list climb bench verify fuzz lens learn reduce explain doctor tune p
     accepts '^rung [0-9].*(' $verb -V
     [ "$verb" = help ] || accepts '-o, --output' help $verb
 done
+# An option that takes a name says in its verb's help which names there are, or some and '...', and only those.
+names=0
+for verb in list climb bench verify fuzz lens learn reduce explain doctor tune profile report run version; do
+    "$rung" help $verb | sed -n 's/^  --\([a-z-]*\) NAME  *\(.*\)/\1 \2/p' >"$work/options"
+    while read -r option help; do
+        "$rung" $verb "--$option" no/such/name 2>"$work/err" && { echo "$verb --$option takes any name"; bad=1; }
+        case $help in *...*) continue ;; esac
+        for name in $(sed -n 's/.*; there are: //p' "$work/err" | tr -d ,); do
+            names=$((names + 1))
+            echo "$help" | grep -qw -- "$name" || { echo "$verb --$option: the help has no word of $name"; bad=1; }
+        done
+    done <"$work/options"
+done
+[ $names -ge 100 ] || { echo "$names names of options"; bad=1; }
 accepts 'c01_naive' list -o "$work/rows"
 accepts 'CPU' doctor --output "$work/rows"
 [ "$(grep -c '"kind": "list", "name": "c' "$work/rows")" -gt 1 ] && grep -q '"kind": "doctor", "what": "CPU"' "$work/rows" ||
