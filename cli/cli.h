@@ -85,6 +85,11 @@ typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON, CLI_COPY_ONLY } cli_form
         "format", CLI_CHOICE, &(variable), cli_formats, "table, csv or json (one object a line)"                       \
     }
 
+/* The kinds of lab_data_names, as a help lists them. */
+#define CLI_DATA                                                                                                       \
+    "signed, positive, normal, span10, span24, span40, span100, sparse, integers, scaled, spike, across, "             \
+    "trap, unit, halves, constant, outliers, subnormal, large, softmax, fixed, fuzz or special; "
+
 /* Reads "cpu", "gpu", "gpu1" or "best". Returns 0 and *device, or 2. */
 int cli_device(const char *text, int *device);
 /* Writes "rung verb words..." as it was typed, without where result lines go, after what else decides a CPU's figures:

@@ -293,7 +293,7 @@ int cmd_bench(int argc, char **argv)
         {"kernel", CLI_TEXT, &o.kernel, NULL, "one kernel by name instead of the library's choice"},
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads, the peers' too"},
         {"layout", CLI_CHOICE, &o.layout, lab_layout_names, "col (default) or row"},
-        {"data", CLI_CHOICE, &o.data, lab_data_names, "distribution of the operands (default signed)"},
+        {"data", CLI_CHOICE, &o.data, lab_data_names, CLI_DATA "distribution of the operands (default signed)"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
         {"beta", CLI_REAL, &o.beta, NULL, "what C's old numbers are multiplied by while it is timed (default 0)"},
         {"graph", CLI_FLAG, &o.graph, NULL, "GPU: replay captured graphs, so that launches cost the host nothing"},

@@ -205,7 +205,7 @@ int cmd_explain(int argc, char **argv)
          "floors and occupancy of this chip: h200 (default), h100, a100 ...; a shape's plan without it at hand"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
         {"data", CLI_CHOICE, &o.data, lab_data_names,
-         "run the product once on such data: how often the guard of accurate stepped in"},
+         CLI_DATA "run the product once on such data: how often the guard of accurate stepped in"},
         {0}};
     int code = cli_parse("explain", list, argc, argv, words, &count, 2);
     if (code)

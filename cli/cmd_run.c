@@ -218,8 +218,9 @@ int cmd_run(int argc, char **argv)
 {
     run_options o = {.math = UNSAID, .only = BOTH};
     const cli_option options[] = {
-        {"math", CLI_CHOICE, &o.math, maths, "what FP32 products on a GPU promise (default RUNG_MATH, else accurate)"},
-        {"only", CLI_CHOICE, &o.only, drop_ins, "which drop-ins (default both)"},
+        {"math", CLI_CHOICE, &o.math, maths,
+         "accurate, strict or fast; what FP32 products on a GPU promise (default RUNG_MATH, else accurate)"},
+        {"only", CLI_CHOICE, &o.only, drop_ins, "both (default), cublas or blas; which drop-ins"},
         {"report", CLI_FLAG, &o.report, NULL, "say at exit, on stderr, which calls were answered by what"},
         {"report-file", CLI_TEXT, &o.report_file, NULL, "the same into a file"},
         {"o", CLI_TEXT, &o.report_file, NULL, "as --report-file"},

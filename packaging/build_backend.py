@@ -28,24 +28,38 @@ def version():
         return re.search(r"project\(rung VERSION ([0-9.]+)", file.read()).group(1)
 
 
+def check_tools():
+    """Ends with a line, not with Python's or CMake's pages, where a tool is missing. What exits so pip shows as it is."""
+    kinds = {"cmake": ["cmake"], "ninja or make": ["ninja", "make", "gmake"], "C compiler": [os.environ.get("CC") or "cc", "gcc", "clang"]}
+    missing = [kind for kind, names in kinds.items() if not any(shutil.which(name.split()[0]) for name in names)]
+    if missing:
+        sys.exit(f"rung is built from its sources here, and these are not on PATH: {', '.join(missing)}. On Debian './dev setup' "
+                 "or 'apt-get install cmake ninja-build gcc g++ libc6-dev libjansson-dev' installs them")
+
+
+def run(*command):
+    try:
+        subprocess.run(command, check=True, stdout=sys.stderr)
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"rung: '{' '.join(command[:2])} ...' ended with {error.returncode}; what it said is above")
+
+
 def build(archs):
     given = os.environ.get("RUNG_WHEEL_BUILD")
     if given:
         return given
+    check_tools()
     folder = os.path.join(ROOT, "build", "wheel")
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DRUNG_TESTS=OFF",
-                    "-DRUNG_WITH_MPI=OFF", "-DRUNG_BUNDLED=ON", "-DCMAKE_INSTALL_LIBDIR=lib", f"-DRUNG_CUDA_ARCHS={archs}"],
-                   check=True, stdout=sys.stderr)
-    jobs = os.environ.get("RUNG_JOBS") or str(os.cpu_count())
-    subprocess.run(["cmake", "--build", folder, "-j", jobs], check=True, stdout=sys.stderr)
+    run("cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DRUNG_TESTS=OFF",
+        "-DRUNG_WITH_MPI=OFF", "-DRUNG_BUNDLED=ON", "-DCMAKE_INSTALL_LIBDIR=lib", f"-DRUNG_CUDA_ARCHS={archs}")
+    run("cmake", "--build", folder, "-j", os.environ.get("RUNG_JOBS") or str(os.cpu_count()))
     return folder
 
 
 def install(folder, package):
     for component in COMPONENTS + ("development",):
-        subprocess.run(["cmake", "--install", folder, "--strip", "--prefix", package, "--component", component], check=True,
-                       stdout=sys.stderr)
+        run("cmake", "--install", folder, "--strip", "--prefix", package, "--component", component)
     lib = os.path.join(package, "lib")
     for name in ("pkgconfig", "cmake"):
         shutil.rmtree(os.path.join(lib, name), ignore_errors=True)

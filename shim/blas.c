@@ -1,6 +1,7 @@
 /* librung_blas.so: answers BLAS's and CBLAS's sgemm, by their 32-bit and 64-bit names, with Rung. It translates
- * arguments, nothing more; every other routine stays with the library that was there. Wrong arguments go to the xerbla_
- * or cblas_xerbla that the program would have reached. Any thread may call: each has a context of its own.
+ * arguments, nothing more; every other routine stays with the library that was there. What Rung refuses that library
+ * judges by itself; without one it goes to the program's xerbla_ or cblas_xerbla. Any thread may call: each has a
+ * context of its own.
  * RUNG_DEVICE=cpu (default), gpu or a GPU's number; RUNG_MATH=strict (default), accurate, fast; RUNG_DISABLE=1. */
 #define _GNU_SOURCE
 #include "report.h"
@@ -47,6 +48,7 @@ static void read_settings(void)
     settings.device = setting_device(NAME, RUNG_DEVICE_CPU);
     settings.math = setting_math(NAME, RUNG_STRICT);
     disabled = setting_flag("RUNG_DISABLE");
+    setting_tell_flag(NAME, "RUNG_DISABLE");
     pthread_key_create(&leaving, close_context);
 }
 
@@ -160,6 +162,8 @@ static int answer_caller(const void *caller, char transa, char transb, rung_gemm
     return info;
 }
 
+static const char REFUSED[] = "an argument that Rung refuses";
+
 static int answer_and_report(const char *name, const void *caller, char transa, char transb, rung_gemm *g)
 {
     if (!report_wanted())
@@ -167,9 +171,7 @@ static int answer_and_report(const char *name, const void *caller, char transa, 
     report_begin(name, g, NULL);
     int info = answer_caller(caller, transa, transb, g);
     report_kernel(info == 0 && own ? rung_last_kernel(own) : NULL);
-    report_end(info > 0   ? "an argument that BLAS refuses"
-               : info < 0 ? disabled ? "RUNG_DISABLE is set" : "Rung could not compute it"
-                          : NULL);
+    report_end(info > 0 ? REFUSED : info < 0 ? disabled ? "RUNG_DISABLE is set" : "Rung could not compute it" : NULL);
     return info;
 }
 
@@ -263,8 +265,8 @@ static void *find_in_all(const char *name, void *mine)
 }
 
 /* Returns the BLAS behind this one: next in line, or loaded for one caller alone (RTLD_LOCAL), as Python's modules load
- * theirs. A thread looks again when objects have come or gone. */
-static void *find_other(const char *name, void *mine, int info)
+ * theirs; NULL where there is none. A thread looks again when objects have come or gone. */
+static void *look_for_other(const char *name, void *mine)
 {
     static _Thread_local struct {
         const char *name;
@@ -272,8 +274,6 @@ static void *find_other(const char *name, void *mine, int info)
         unsigned long long changes;
     } last;
     unsigned long long changes = 0;
-    if (info == HALF_DONE)
-        give_up(name, "C may have been written: another BLAS would add to that");
     dl_iterate_phdr(note_changes, &changes);
     if (last.name != name || last.changes != changes) {
         void *next = dlsym(RTLD_NEXT, name);
@@ -281,9 +281,26 @@ static void *find_other(const char *name, void *mine, int info)
         last.name = name;
         last.changes = changes;
     }
-    if (!last.found)
-        give_up(name, "no other BLAS is loaded that could");
     return last.found;
+}
+
+static void *find_other(const char *name, void *mine, int info)
+{
+    if (info == HALF_DONE)
+        give_up(name, "C may have been written: another BLAS would add to that");
+    void *found = look_for_other(name, mine);
+    if (!found)
+        give_up(name, "no other BLAS is loaded that could");
+    return found;
+}
+
+/* Tells the report of a call with a setting that Rung does not know. Returns the position that is to blame. */
+static int refuse_setting(const char *name, int64_t m, int64_t n, int64_t k)
+{
+    const rung_gemm asked = {.m = m, .n = n, .k = k, .batch = 1};
+    report_begin(name, &asked, NULL);
+    report_end(REFUSED);
+    return 1;
 }
 
 /* `info` is 64 bits wide, which a little-endian callee that expects 32 reads rightly too. */
@@ -331,23 +348,30 @@ static void set_row_major(int row)
     __atomic_store_n(flag ? flag : &RowMajorStrg, row, __ATOMIC_RELAXED);
 }
 
+/* A Fortran compiler adds the letters' lengths behind the last argument. Who calls from C may leave them out; who is
+ * called, in another BLAS, may look at them. */
 #define FORTRAN_SGEMM(name, integer, xerbla)                                                                           \
     EXPORT void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,     \
                      const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,       \
                      const float *beta, float *c, const integer *ldc);                                                 \
+    typedef void name##_as_compiled(const char *, const char *, const integer *, const integer *, const integer *,     \
+                                    const float *, const float *, const integer *, const float *, const integer *,     \
+                                    const float *, float *, const integer *, size_t, size_t);                          \
     static __attribute__((noinline)) void name##_with_care(const void *caller, char transa, char transb,               \
                                                            const rung_plain *call)                                     \
     {                                                                                                                  \
         rung_gemm g = gemm_of(call);                                                                                   \
+        void *mine = (void *)(uintptr_t)name;                                                                          \
         int info = answer_and_report(#name, caller, transa, transb, &g);                                               \
-        if (info > 0)                                                                                                  \
+        int is_refused = info > 0 && !look_for_other(#name, mine);                                                     \
+        if (is_refused)                                                                                                \
             call_xerbla(xerbla, info);                                                                                 \
-        if (info >= 0)                                                                                                 \
+        if (is_refused || info == 0)                                                                                   \
             return;                                                                                                    \
-        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name, info);                  \
+        name##_as_compiled *next = (name##_as_compiled *)find_other(#name, mine, info);                                \
         const integer m = (integer)g.m, n = (integer)g.n, k = (integer)g.k;                                            \
         const integer lda = (integer)g.lda, ldb = (integer)g.ldb, ldc = (integer)g.ldc;                                \
-        next(&transa, &transb, &m, &n, &k, &g.alpha, g.a, &lda, g.b, &ldb, &g.beta, g.c, &ldc);                        \
+        next(&transa, &transb, &m, &n, &k, &g.alpha, g.a, &lda, g.b, &ldb, &g.beta, g.c, &ldc, 1, 1);                  \
     }                                                                                                                  \
     void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,            \
               const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,              \
@@ -368,6 +392,7 @@ static void set_row_major(int row)
         char ta = letter(transa), tb = letter(transb);                                                                 \
         int row = layout == ROW_MAJOR, is_known = (row || layout == COLUMN_MAJOR) && ta && tb, info = NOT_MINE;        \
         rung_plain call;                                                                                               \
+        void *mine = (void *)(uintptr_t)name;                                                                          \
         if (is_known && (row ? is_done(&call, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                    \
                              : is_done(&call, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)))                  \
             return;                                                                                                    \
@@ -376,17 +401,17 @@ static void set_row_major(int row)
             const void *caller = __builtin_return_address(0);                                                          \
             info = answer_and_report(#name, caller, row ? tb : ta, row ? ta : tb, &g);                                 \
         } else if (context_of_thread()) {                                                                              \
-            set_row_major(row);                                                                                        \
-            bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                 \
-            return;                                                                                                    \
+            info = refuse_setting(#name, m, n, k);                                                                     \
         }                                                                                                              \
-        if (info > 0) {                                                                                                \
+        int is_refused = info > 0 && !look_for_other(#name, mine);                                                     \
+        if (is_refused) {                                                                                              \
             set_row_major(row);                                                                                        \
-            call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                  \
+            is_known ? call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0)                                        \
+                     : bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                      \
         }                                                                                                              \
-        if (info >= 0)                                                                                                 \
+        if (is_refused || info == 0)                                                                                   \
             return;                                                                                                    \
-        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name, info);                  \
+        __typeof__(&name) next = (__typeof__(&name))find_other(#name, mine, info);                                     \
         next(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                    \
     }
 

@@ -42,6 +42,9 @@ static void close_thread(void *state)
 
 static void read_settings(void)
 {
+    static const char *const flags[] = {"RUNG_DISABLE", "RUNG_REPORT_TIME", "RUNG_REPORT_COMPARE"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        setting_tell_flag("librung_cublas.so", flags[i]);
     disabled = setting_flag("RUNG_DISABLE");
     chosen_math = setting_math("librung_cublas.so", RUNG_ACCURATE); /* strict on a GPU without Hopper's tensor cores */
     pthread_key_create(&leaving, close_thread);

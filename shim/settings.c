@@ -10,7 +10,14 @@
 int setting_flag(const char *variable)
 {
     const char *value = getenv(variable);
-    return value && *value && strcmp(value, "0") != 0;
+    return value && strcmp(value, "1") == 0;
+}
+
+void setting_tell_flag(const char *drop_in, const char *variable)
+{
+    const char *value = getenv(variable);
+    if (value && *value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+        fprintf(stderr, "%s: %s is '%s': 1 or 0; 0 is taken\n", drop_in, variable, value);
 }
 
 rung_math setting_math(const char *drop_in, rung_math otherwise)

@@ -5,8 +5,12 @@
 
 #include "rung.h"
 
-/* Returns whether the variable is set, and not to 0. */
+/* Returns whether the variable is 1. */
 int setting_flag(const char *variable);
+
+/* Says so where it is neither that nor 0, empty or not set. Libraries read flags when they are loaded, in each process
+ * of a preload: this is said where a product comes. */
+void setting_tell_flag(const char *drop_in, const char *variable);
 
 /* Reads RUNG_MATH. */
 rung_math setting_math(const char *drop_in, rung_math otherwise);

@@ -145,6 +145,20 @@ for verb in list climb bench verify fuzz lens learn reduce explain doctor tune p
     accepts '^rung [0-9].*(' $verb -V
     [ "$verb" = help ] || accepts '-o, --output' help $verb
 done
+# An option that takes a name says in its verb's help which names there are, or some and '...', and only those.
+names=0
+for verb in list climb bench verify fuzz lens learn reduce explain doctor tune profile report run version; do
+    "$rung" help $verb | sed -n 's/^  --\([a-z-]*\) NAME  *\(.*\)/\1 \2/p' >"$work/options"
+    while read -r option help; do
+        "$rung" $verb "--$option" no/such/name 2>"$work/err" && { echo "$verb --$option takes any name"; bad=1; }
+        case $help in *...*) continue ;; esac
+        for name in $(sed -n 's/.*; there are: //p' "$work/err" | tr -d ,); do
+            names=$((names + 1))
+            echo "$help" | grep -qw -- "$name" || { echo "$verb --$option: the help has no word of $name"; bad=1; }
+        done
+    done <"$work/options"
+done
+[ $names -ge 100 ] || { echo "$names names of options"; bad=1; }
 accepts 'c01_naive' list -o "$work/rows"
 accepts 'CPU' doctor --output "$work/rows"
 [ "$(grep -c '"kind": "list", "name": "c' "$work/rows")" -gt 1 ] && grep -q '"kind": "doctor", "what": "CPU"' "$work/rows" ||
@@ -174,6 +188,7 @@ for plan in 'zen3 B packed, A in place' 'emerald B packed, C written by rows'; d
 done
 RUNG_CPU_PLAN=zen3 "$rung" bench --device cpu --budget-ms 1 --against= 8x8x8 -o "$work/planned" >"$work/out" 2>&1
 [ ! -e "$work/planned" ] || grep -q 'RUNG_CPU_PLAN=zen3 rung bench' "$work/planned" || { echo "a timing does not say whose plan it is of"; bad=1; }
+RUNG_SEARCH_TILE=9x9 named "RUNG_SEARCH_TILE is '9x9': 128x256, 256x128, 128x128, 64x256, 64x128 and 64x64 are its tiles" "$rung" explain --gpu h200 --kernel l23_searched 1024x1024x1024
 drop_in=$(dirname "$rung")/../lib/librung_blas.so
 if [ -x "$2" ] && [ -e "$drop_in" ] && ldd "$rung" >/dev/null 2>&1; then
     # tells WORDS SETTING...: the program ends well, and stderr is one line with the words.
@@ -186,6 +201,7 @@ if [ -x "$2" ] && [ -e "$drop_in" ] && ldd "$rung" >/dev/null 2>&1; then
     program=$2
     tells "librung_blas.so: RUNG_MATH is 'Fast': strict, accurate or fast; strict is taken" RUNG_MATH=Fast
     tells "librung_blas.so: RUNG_DEVICE is 'tpu': cpu, gpu or a GPU's number; cpu is taken" RUNG_DEVICE=tpu
+    tells "librung_blas.so: RUNG_DISABLE is 'true': 1 or 0; 0 is taken" RUNG_DISABLE=true
     tells "RUNG_DEVICE asks for a GPU: no NVIDIA driver: /nowhere.*; the CPU computes" RUNG_DEVICE=gpu0 RUNG_LIBCUDA=/nowhere
     tells "could not be written to /nowhere/report: No such file" RUNG_REPORT=/nowhere/report
     tells "could not be written to /dev/full: No space left" RUNG_REPORT=/dev/full

@@ -22,6 +22,8 @@ each() {
     "$1" "bench --kernel c06" c06_simd_tile
     "$1" "explain l01" l01_naive
     "$1" "help cl" climb
+    "$1" "run --only cu" cublas
+    "$1" "explain --data spi" spike
 }
 
 in_bash() {

@@ -90,6 +90,32 @@ static void a_refused_setting_changes_nothing(void **state)
     rung_context_destroy(NULL);
 }
 
+/* What failed last stays so after calls that succeed, also where one of their ways fails: without a GPU that of the
+ * best device. */
+static void a_call_that_succeeds_is_no_failure(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1), *best;
+    float x[4] = {0}, y[4] = {0}, z[4] = {0};
+    assert_int_equal(
+        rung_sgemm(context, RUNG_ROW_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, 2, 2, 2, 1.0f, x, 1, y, 2, 0.0f, z, 2),
+        RUNG_INVALID_ARGUMENT);
+    const char *said = rung_last_error();
+    for (int i = 0; i < 3; i++) {
+        assert_ok(rung_context_create(&best, NULL));
+        assert_ok(
+            rung_sgemm(context, RUNG_ROW_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, 2, 2, 2, 0.0f, x, 2, y, 2, 0.0f, z, 2));
+        rung_context_destroy(best);
+        assert_int_equal(rung_last_error_argument(), 8);
+        assert_string_equal(said, "lda is 1: it must be at least 2, the length of a stored line of A");
+        assert_string_equal(rung_last_error(), said);
+    }
+    assert_int_equal(rung_context_set_threads(context, -2), RUNG_INVALID_ARGUMENT);
+    assert_string_equal(rung_last_error(), "threads is -2: it must not be negative");
+    assert_int_equal(rung_last_error_argument(), 0);
+    rung_context_destroy(context);
+}
+
 static int threads_of(const char *rung, const char *omp, int given)
 {
     rung ? setenv("RUNG_NUM_THREADS", rung, 1) : unsetenv("RUNG_NUM_THREADS");
@@ -885,6 +911,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(the_last_number_that_is_allowed_is_taken),
+        cmocka_unit_test(a_call_that_succeeds_is_no_failure),
         cmocka_unit_test(a_refused_setting_changes_nothing),
         cmocka_unit_test(threads_come_from_the_context_then_the_environment),
         cmocka_unit_test(each_variable_is_read_as_it_is),

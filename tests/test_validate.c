@@ -378,14 +378,54 @@ static void sizes_that_overflow_are_refused(void **state)
     g.stride_c = 16;
     expect_refusal(&g, 13, "2^63");
     g = good(RUNG_ROW_MAJOR);
-    g.m = 1;
-    g.lda = (int64_t)1 << 61; /* as many floats have too many bytes */
+    g.m = 2;
+    g.lda = (int64_t)1 << 60; /* twice as many floats have too many bytes */
     expect_refusal(&g, 8, "2^63");
-    g.lda = INT64_MAX; /* twice as many floats are -2 of them, where nobody looks */
+    g.lda = (int64_t)1 << 61; /* with the stride below 2^63 floats, which are fewer than none where nobody looks */
     g.batch = 2;
-    g.stride_a = INT64_MAX;
+    g.stride_a = (int64_t)1 << 62;
     g.stride_c = 16;
     expect_refusal(&g, 8, "2^63");
+}
+
+/* Where a line has no next one its leading dimension has no meaning, and BLAS takes any that is not less than it. */
+static void a_single_line_may_lead_anywhere(void **state)
+{
+    (void)state;
+    enum { LENGTH = 300 };
+    static float x[LENGTH * LENGTH], y[LENGTH * LENGTH], want[LENGTH * LENGTH], got[LENGTH * LENGTH];
+    static const int64_t far[] = {INT64_MAX, (int64_t)1 << 61, ((int64_t)1 << 61) - 1, (int64_t)1 << 40};
+    static const int sides[][3] = {{1, 7, 5}, {7, 1, 5}, {7, 5, 1}, {1, 1, 7}, {1, 300, 200}, {200, 300, 1}, {1, 1, 1}};
+    for (int i = 0; i < LENGTH * LENGTH; i++)
+        x[i] = (float)(i % 7), y[i] = (float)(i % 5);
+    for (size_t s = 0; s < sizeof sides / sizeof *sides; s++)
+        for (int form = 0; form < 8; form++) {
+            const int row = form & 1, ta = form >> 1 & 1, tb = form >> 2;
+            const int64_t m = sides[s][0], n = sides[s][1], k = sides[s][2];
+            rung_gemm g = good(row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR);
+            g.m = m, g.n = n, g.k = k, g.a = x, g.b = y, g.c = want, g.beta = 0.5f;
+            g.trans_a = ta ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = tb ? RUNG_TRANS : RUNG_NO_TRANS;
+            const int64_t length[] = {row == ta ? m : k, row == tb ? k : n, row ? n : m},
+                          lines[] = {row == ta ? k : m, row == tb ? n : k, row ? m : n};
+            g.lda = length[0], g.ldb = length[1], g.ldc = length[2];
+            memset(want, 0, sizeof want);
+            assert_ok(rung_gemm_run(context, &g));
+            for (size_t f = 0; f < sizeof far / sizeof *far; f++) {
+                rung_plan *plan;
+                g.c = got;
+                g.lda = lines[0] == 1 ? far[f] : length[0];
+                g.ldb = lines[1] == 1 ? far[f] : length[1];
+                g.ldc = lines[2] == 1 ? far[f] : length[2];
+                memset(got, 0, sizeof got);
+                assert_ok(rung_gemm_run(context, &g));
+                assert_memory_equal(got, want, sizeof want);
+                memset(got, 0, sizeof got);
+                assert_ok(rung_plan_create(&plan, context, &g));
+                assert_ok(rung_plan_run(plan, &g));
+                assert_memory_equal(got, want, sizeof want);
+                rung_plan_destroy(plan);
+            }
+        }
 }
 
 /* Calls that are certainly right skip these checks. None whose operand has no address may pass for one. */
@@ -423,9 +463,9 @@ static int blamed(const rung_gemm *g)
     return status == RUNG_SUCCESS ? 0 : rung_last_error_argument();
 }
 
-/* An operand of `lines` lines spans lines * ld + stride * (batch - 1) floats, of which at most 2^61 - 1 have an
- * address. Of drawn shapes the largest stride and the largest leading dimension that fit pass, and one more does not.
- */
+/* An operand of `lines` lines, or of one line of length ld, spans lines * ld + stride * (batch - 1) floats, of which at
+ * most 2^61 - 1 have an address. Of drawn shapes the largest stride and the largest leading dimension that fit pass,
+ * and one more does not. */
 static void the_largest_operand_passes_and_one_more_float_does_not(void **state)
 {
     (void)state;
@@ -439,11 +479,14 @@ static void the_largest_operand_passes_and_one_more_float_does_not(void **state)
         g.lda = g.k, g.batch = draw(20) + 1;
         g.stride_a = g.m * g.k, g.stride_b = g.k * ORDER, g.stride_c = g.m * ORDER;
         const int64_t lines = which == 1 ? g.k : g.m;
+        const int64_t length = *ld[which];
         *ld[which] += draw(40);
-        *stride[which] = (most - lines * *ld[which]) / (g.batch - 1);
+        *stride[which] = (most - (lines > 1 ? lines * *ld[which] : length)) / (g.batch - 1);
         assert_int_equal(blamed(&g), 0);
         ++*stride[which];
         assert_int_equal(blamed(&g), argument[which]);
+        if (lines == 1)
+            continue;
         *stride[which] = lines * draw(20);
         *ld[which] = (most - *stride[which] * (g.batch - 1)) / lines;
         assert_int_equal(blamed(&g), 0);
@@ -628,6 +671,7 @@ int main(void)
         cmocka_unit_test(quick_returns_read_and_write_nothing),
         cmocka_unit_test(a_zero_size_still_checks_the_rest),
         cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(a_single_line_may_lead_anywhere),
         cmocka_unit_test(operands_without_an_address_are_never_certain),
         cmocka_unit_test(the_largest_operand_passes_and_one_more_float_does_not),
         cmocka_unit_test(without_a_product_c_is_scaled),

@@ -12,6 +12,7 @@ system's search path.
 from __future__ import annotations
 
 import ctypes
+import numbers
 import os
 import sys
 from typing import Any
@@ -52,13 +53,13 @@ def _use_numpy() -> bool:
     return numpy is not None
 
 
-def _plain(a: Any, b: Any, math: str) -> Any:
+def _plain(a: Any, b: Any) -> Any:
     """The product of two NumPy matrices in rows without gaps, whose call is described once a shape and thread: a small
     product takes less time than asking arrays where they are. None: not of this kind.
 
     A description is taken out while it is used: a signal's handler, or what ends an object, may multiply such matrices in the
     middle of this and then describes its own call."""
-    if a.dtype is not _float32 or b.dtype is not _float32 or math not in _library.MATH:
+    if a.dtype is not _float32 or b.dtype is not _float32:
         return None
     key = (a.shape, b.shape)
     plain = _library.local.plain
@@ -96,10 +97,12 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float =
     tensor-core pass). Raises TypeError for what is not float32, ShapeError (a ValueError) for shapes that do not go
     together, RungError for what the library refuses.
     """
-    if type(alpha) is not float or type(beta) is not float:
+    if type(math) is not str or math not in _library.MATH:
+        _library.check_math(math)
+    if type(alpha) is not float or type(beta) is not float or alpha != 1.0 or beta != 0.0:
         alpha, beta = _number(alpha, "alpha"), _number(beta, "beta")
     if type(a) is _ndarray and type(b) is _ndarray and out is None and alpha == 1.0 and beta == 0.0:
-        c = _plain(a, b, math)
+        c = _plain(a, b)
         if c is not None:
             return c
     torch = sys.modules.get("torch")
@@ -127,11 +130,23 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float =
     return result if out is not None else _in_class(result, a, b)
 
 
+_INFINITE_IN_FP32 = (2 - 2**-24) * 2.0**127  # what is as large or larger is rounded to infinity
+
+
 def _number(value: Any, name: str) -> float:
+    """A scalar that the library takes in FP32: what is finite must stay so."""
     try:
-        return float(value)
+        is_complex = isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real)
+        if is_complex or isinstance(value, (str, bytes, bytearray)):  # float() takes some of them
+            raise TypeError
+        number = float(value)
+    except OverflowError:
+        number = _INFINITE_IN_FP32
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}: it must be a number") from None
+        raise TypeError(f"{name} is {_library.said(value)}: it must be a real number") from None
+    if _INFINITE_IN_FP32 <= abs(number) < float("inf"):
+        raise RungError(f"{name} is {_library.said(value)}: the largest number of FP32 is 3.4e38")
+    return number
 
 
 def _in_class(result: Any, a: Any, b: Any) -> Any:
@@ -149,8 +164,7 @@ def enable(math: str = "accurate") -> int:
 
     Best called before PyTorch or CuPy is imported; objects already loaded are changed in place.
     """
-    if math not in _library.MATH:
-        raise RungError(f"math is {math!r}: one of {', '.join(_library.MATH)}")
+    _library.check_math(math)
     os.environ["RUNG_MATH"] = math
     shim = _library.open_library("librung_cublas.so", ctypes.RTLD_GLOBAL)
     changed = shim.rung_cublas_enable()

@@ -28,13 +28,15 @@ def _contiguous(shape):
     return tuple(reversed(strides))
 
 
-def _cast(name):
-    return "pass an array of float32" if name == "out" else f'{name}.astype("float32") makes it so'
+def _cast(name, is_real):
+    """What to do about an operand of another type; what is no real number has no float32."""
+    return "; pass an array of float32" if name == "out" else f'; {name}.astype("float32") makes it so' if is_real else ""
 
 
 def _from_interface(interface, device, owner, name):
     if interface["typestr"] not in ("<f4", "=f4", "|f4"):
-        raise TypeError(f"{name} holds {interface['typestr']}: Rung multiplies float32 ('<f4'); {_cast(name)}")
+        is_real = interface["typestr"][1] in "fiub"
+        raise TypeError(f"{name} holds {interface['typestr']}: Rung multiplies float32 ('<f4')" + _cast(name, is_real))
     shape = interface["shape"]
     strides, (pointer, read_only) = interface.get("strides"), interface["data"]
     if strides is not None and any(s % 4 for s in strides):
@@ -75,8 +77,8 @@ def describe(array, name):
     """The view of one operand; TypeError says what is wrong with it."""
     if _is_torch(array):
         if str(array.dtype) != "torch.float32":
-            raise TypeError(f"{name} holds {array.dtype}: Rung multiplies float32; " +
-                            ("pass a tensor of float32" if name == "out" else f"{name}.float() makes it so"))
+            raise TypeError(f"{name} holds {array.dtype}: Rung multiplies float32" +
+                            ("; pass a tensor of float32" if name == "out" else "" if array.is_complex() else f"; {name}.float() makes it so"))
         if array.is_neg():  # the imaginary part of a conjugate: its memory holds the negative values
             if name == "out":
                 raise TypeError("out is a negated view: pass a tensor of its own")

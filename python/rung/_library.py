@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import reprlib
 import sys
 import threading
-from typing import Iterator
+from typing import Any, Iterator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MATH = {"strict": 0, "accurate": 1, "fast": 2}
@@ -19,6 +20,19 @@ class RungError(RuntimeError):
 
 class ShapeError(RungError, ValueError):
     """Shapes that do not go together. A ValueError, as NumPy's own."""
+
+
+def said(value: Any) -> str:
+    """A wrong value as a sentence names it: shortened, and also where Python writes no digits of it."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:
+        return f"of type {type(value).__name__}, with thousands of digits"
+
+
+def check_math(math: Any) -> None:
+    if not isinstance(math, str) or math not in MATH:
+        raise RungError(f"math is {said(math)}: one of {', '.join(MATH)}")
 
 
 class Config(ctypes.Structure):

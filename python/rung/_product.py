@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from ._array import View, assign, contiguous, describe, like_which, new_like, stream_of, wants_gradient
-from ._library import MATH, Gemm, RungError, ShapeError, check, context, library
+from ._library import MATH, Gemm, RungError, ShapeError, check, check_math, context, library
 
 ROW_MAJOR = 1
 
@@ -121,8 +121,7 @@ def _run(va: View, vb: View, vc: View, scalars: tuple, math: str, stream: int | 
 
 
 def product(a: Any, b: Any, out: Any, alpha: float, beta: float, math: str) -> Any:
-    if math not in MATH:
-        raise RungError(f"math is {math!r}: one of {', '.join(MATH)}")
+    check_math(math)
     for array, name in ((a, "a"), (b, "b"), (out, "out")):
         if wants_gradient(array):
             raise RungError(f"{name} requires a gradient, which only a product of two tensors without an out gets: "

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._library import MATH, RungError, ShapeError, open_library
+from ._library import MATH, RungError, ShapeError, check_math, open_library
 
 _TARGET = "rung_matmul"
 
@@ -59,8 +59,7 @@ def _checked(array, name: str) -> jax.Array:
 
 def matmul(a, b, math: str = "accurate") -> jax.Array:
     """a @ b by Rung, as jax.numpy.matmul: vectors, broadcasting, jit, vmap and reverse-mode gradients of any order."""
-    if math not in MATH:
-        raise RungError(f"math is {math!r}: one of {', '.join(MATH)}")
+    check_math(math)
     a, b = _checked(a, "a"), _checked(b, "b")
     _register()
     left = a[None, :] if a.ndim == 1 else a

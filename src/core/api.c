@@ -95,12 +95,14 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
     rung_plain plain;
     if (context && gemm && context->plain && rung_plain_of_gemm(&plain, gemm))
         return run_plain(context, context->plain, &plain);
-    return run_planned(context, gemm, 0);
+    rung_attempt_begin();
+    return rung_attempt_end(run_planned(context, gemm, 0));
 }
 
 rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm)
 {
-    return run_planned(context, gemm, 1);
+    rung_attempt_begin();
+    return rung_attempt_end(run_planned(context, gemm, 1));
 }
 
 rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
@@ -214,14 +216,16 @@ out:
 
 rung_status rung_plan_create(rung_plan **plan, rung_context *context, const rung_gemm *gemm)
 {
-    return plan_create(plan, context, gemm, NULL);
+    rung_attempt_begin();
+    return rung_attempt_end(plan_create(plan, context, gemm, NULL));
 }
 
 rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, const rung_gemm *gemm, const char *kernel)
 {
     if (!kernel)
         return rung_fail(RUNG_INVALID_ARGUMENT, "kernel is NULL");
-    return plan_create(plan, context, gemm, kernel);
+    rung_attempt_begin();
+    return rung_attempt_end(plan_create(plan, context, gemm, kernel));
 }
 
 /* Returns whether the plan fits the call. Alignment may only be better than what the plan was made for. Whether beta is
@@ -264,13 +268,10 @@ static rung_status choose_scaling(const rung_plan *plan, const rung_problem *pro
     return rung_context_choose(context, problem, choice);
 }
 
-rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
+static rung_status run_plan(rung_plan *plan, const rung_gemm *gemm)
 {
     if (!plan || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", plan ? "gemm" : "plan");
-    rung_plain plain;
-    if (is_small_way(plan, gemm, &plain))
-        return run_small(plan->context, plan->choice.kernel, &plain);
     if (rung_again_fits(&plan->again, gemm))
         return run_choice(plan->context, &plan->choice, &plan->again.problem, &plan->again.rerun);
     rung_problem problem;
@@ -295,6 +296,15 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
     }
     rung_again_keep(&plan->again, gemm, &problem);
     return run_choice(plan->context, &plan->choice, &problem, NULL);
+}
+
+rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
+{
+    rung_plain plain;
+    if (plan && gemm && is_small_way(plan, gemm, &plain))
+        return run_small(plan->context, plan->choice.kernel, &plain);
+    rung_attempt_begin();
+    return rung_attempt_end(run_plan(plan, gemm));
 }
 
 const char *rung_plan_kernel(const rung_plan *plan)

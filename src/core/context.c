@@ -42,7 +42,7 @@ static rung_status open_backend(rung_context *context)
     return rung_cpu_backend.open(config, &context->state);
 }
 
-rung_status rung_context_create(rung_context **out, const rung_config *given)
+static rung_status create(rung_context **out, const rung_config *given, const void *caller)
 {
     if (!out)
         return rung_fail(RUNG_INVALID_ARGUMENT, "rung_context_create was given NULL for the result");
@@ -62,13 +62,19 @@ rung_status rung_context_create(rung_context **out, const rung_config *given)
         return status;
     }
     if (context->backend->made_by)
-        context->backend->made_by(context->state, __builtin_return_address(0));
+        context->backend->made_by(context->state, caller);
     context->plain = context->backend->plain_kernel ? context->backend->plain_kernel(context->state) : NULL;
     if (context->backend->identity)
         rung_tuned_load(&context->tuned, context->backend->identity(context->state));
     rung_context_rescope(context);
     *out = context;
     return RUNG_SUCCESS;
+}
+
+rung_status rung_context_create(rung_context **context, const rung_config *config)
+{
+    rung_attempt_begin(); /* without a GPU the best device is the CPU */
+    return rung_attempt_end(create(context, config, __builtin_return_address(0)));
 }
 
 void rung_context_destroy(rung_context *context)

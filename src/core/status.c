@@ -4,13 +4,31 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static _Thread_local char last_error[512];
-static _Thread_local int last_argument;
+typedef struct failure {
+    char text[512];
+    int argument;
+} failure;
+
+static _Thread_local failure failures[2]; /* the last one; and before or behind it what only was an attempt */
+static _Thread_local int last, attempts;
 
 static rung_status record(rung_status status, int argument, const char *format, va_list list)
 {
-    vsnprintf(last_error, sizeof last_error, format, list);
-    last_argument = argument;
+    vsnprintf(failures[last].text, sizeof failures[last].text, format, list);
+    failures[last].argument = argument;
+    return status;
+}
+
+void rung_attempt_begin(void)
+{
+    if (attempts++ == 0)
+        last = !last;
+}
+
+rung_status rung_attempt_end(rung_status status)
+{
+    if (--attempts == 0 && status == RUNG_SUCCESS)
+        last = !last;
     return status;
 }
 
@@ -34,12 +52,12 @@ rung_status rung_fail_argument(int argument, const char *format, ...)
 
 const char *rung_last_error(void)
 {
-    return last_error;
+    return failures[last].text;
 }
 
 int rung_last_error_argument(void)
 {
-    return last_argument;
+    return failures[last].argument;
 }
 
 const char *rung_status_name(rung_status status)

@@ -12,6 +12,11 @@
             return status_;                                                                                            \
     } while (0)
 
+/* Between these two a call may fail at one way and succeed at another one. What stood as the last failure before stays
+ * so where the call as a whole, whose status the second one is given and returns, succeeds. */
+void rung_attempt_begin(void);
+rung_status rung_attempt_end(rung_status status);
+
 /* For functions that clean up at `out:` and keep their result in `status`. */
 #define RUNG_TRY_OUT(call)                                                                                             \
     do {                                                                                                               \

@@ -25,12 +25,14 @@ static rung_status check_ld(int argument, const char *name, int64_t ld, int64_t 
     return RUNG_SUCCESS;
 }
 
-/* Checks that addresses, in bytes, fit an int64_t: lines * ld * 4, and the batch on top of that. */
-static rung_status check_extent(int argument, const char *name, int64_t lines, int64_t ld, int64_t stride,
-                                int64_t batch)
+/* Checks that addresses, in bytes, fit an int64_t: lines * ld * 4, and the batch on top of that. A single line leads to
+ * no next one, wherever that would be. */
+static rung_status check_extent(int argument, const char *name, int64_t lines, int64_t length, int64_t ld,
+                                int64_t stride, int64_t batch)
 {
+    const int64_t step = lines > 1 ? ld : length;
     int64_t elements, span, bytes;
-    if (__builtin_mul_overflow(lines, ld, &elements) || __builtin_mul_overflow(stride, batch - 1, &span) ||
+    if (__builtin_mul_overflow(lines, step, &elements) || __builtin_mul_overflow(stride, batch - 1, &span) ||
         __builtin_add_overflow(elements, span, &elements) || __builtin_mul_overflow(elements, (int64_t)4, &bytes))
         return rung_fail_argument(
             argument, "%s would span more than 2^63 bytes (%" PRId64 " lines, ld %" PRId64 ", batch %" PRId64 ")", name,
@@ -69,9 +71,9 @@ static rung_status check_shape(const rung_gemm *g)
         return rung_fail(RUNG_INVALID_ARGUMENT, "stride_c is 0 for a batch of %" PRId64 ": the results would overlap",
                          g->batch);
     int64_t batch = g->batch > 0 && !g->c_array ? g->batch : 1;
-    RUNG_TRY(check_extent(8, "A", line_a == g->k ? g->m : g->k, g->lda, g->stride_a, batch));
-    RUNG_TRY(check_extent(10, "B", line_b == g->n ? g->k : g->n, g->ldb, g->stride_b, batch));
-    RUNG_TRY(check_extent(13, "C", row ? g->m : g->n, g->ldc, g->stride_c, batch));
+    RUNG_TRY(check_extent(8, "A", line_a == g->k ? g->m : g->k, line_a, g->lda, g->stride_a, batch));
+    RUNG_TRY(check_extent(10, "B", line_b == g->n ? g->k : g->n, line_b, g->ldb, g->stride_b, batch));
+    RUNG_TRY(check_extent(13, "C", row ? g->m : g->n, line_c, g->ldc, g->stride_c, batch));
     if (g->bias_kind < RUNG_NO_BIAS || g->bias_kind > RUNG_BIAS_PER_COLUMN)
         return rung_fail(RUNG_INVALID_ARGUMENT, "bias_kind is %d: 0, 1 or 2", g->bias_kind);
     if (g->activation < RUNG_IDENTITY || g->activation > RUNG_GELU)
@@ -123,6 +125,12 @@ static void to_row_major(const rung_gemm *g, rung_problem *p)
         p->bias_kind = g->bias_kind == RUNG_BIAS_PER_ROW ? RUNG_BIAS_PER_COLUMN : RUNG_BIAS_PER_ROW;
 }
 
+/* Below nobody multiplies by a leading dimension that has no address: a single line's may have none. */
+static int64_t addressable(int64_t ld, int64_t length)
+{
+    return ld <= INT64_MAX / 4 ? ld : length > 1 ? length : 1;
+}
+
 rung_status rung_validate(const rung_gemm *g, rung_math math, rung_problem *p, int *nothing)
 {
     *nothing = 0;
@@ -132,7 +140,9 @@ rung_status rung_validate(const rung_gemm *g, rung_math math, rung_problem *p, i
     p->k = g->alpha == 0.0f && !g->alpha_device ? 0 : g->k;
     p->c = g->c;
     p->c_array = g->c_array;
-    p->ldc = g->ldc;
+    p->ldc = addressable(g->ldc, p->n);
+    p->lda = addressable(p->lda, p->trans_a ? p->m : g->k);
+    p->ldb = addressable(p->ldb, p->trans_b ? g->k : p->n);
     p->batch = g->batch;
     p->stride_c = g->stride_c;
     if (g->batch == 1 && !p->arrays) /* strides of a single product mean nothing: keep plans of one shape alike */

@@ -1,5 +1,6 @@
 /* The BLAS drop-in between a Rung and another BLAS that only record. Each name hands Rung what it was given; whatever
- * Rung answers becomes something BLAS knows: done, a wrong argument's position, or the same call of the other BLAS.
+ * Rung answers becomes something BLAS knows: done, the same call of the other BLAS, or without one a wrong argument's
+ * position.
  * Settings reach the contexts, each context goes with its thread, and the report counts each call once.
  * usage: test_translation OTHER_BLAS [MODE], where MODE is what a process of its own does */
 #include "other_blas.h"
@@ -196,6 +197,8 @@ static void expect_given(const char *name, const recorded *g, int form, float be
              (long long)g->ldb, (long long)g->ldc, (double)g->alpha, (double)g->beta);
 }
 
+static int is_alone = 1; /* no other BLAS is loaded yet */
+
 static void reset(void)
 {
     calls = position = 0;
@@ -236,7 +239,7 @@ static void *try(void *of)
     const char *name = names[t->name];
     /* a and b are there, so that Rung can only have refused their addresses, which BLAS takes */
     const int address = t->position == 7 || t->position == 9, c_name = t->name >= FIRST_C_NAME;
-    const int wrong = t->status == RUNG_INVALID_ARGUMENT && t->position > 0 && !address;
+    const int wrong = is_alone && t->status == RUNG_INVALID_ARGUMENT && t->position > 0 && !address;
     if (!t->first) {
         reset();
         answers[0].status = RUNG_SUCCESS;
@@ -282,12 +285,57 @@ static void whatever_rung_answers(void)
                     attempt t = {name, form, form % 3 ? -2.0f : 0.0f, (rung_status)status, 0, first};
                     in_a_thread(try, &t);
                 }
+}
+
+/* The program's handlers are told where no other BLAS is there to judge. */
+static void wrong_arguments(void)
+{
     for (int name = 0; name < NAMES; name++)
         for (int at = 1; at <= 13; at++) {
             attempt t = {name, name >= FIRST_C_NAME ? at & 4 : 0, 1.0f, RUNG_INVALID_ARGUMENT, at, at & 1};
-            if (at != 12) /* a result on its operand, below */
+            if (at != 12 && !(is_alone && (at == 7 || at == 9))) /* a result on its operand, below; an odd address */
                 in_a_thread(try, &t);
         }
+}
+
+/* What the drop-in does not know another BLAS may: it is called with what the program said, and Rung and the program's
+ * handlers are not. The first call of its thread, and one behind another. */
+static void *try_unknown(void *name)
+{
+    static const int settings[][3] = {{COLUMN, 114, N}, {ROW, N, 114}, {100, N, N}, {COLUMN, 0, T}};
+    const float alpha = 0.5f, beta = -2.0f;
+    for (int i = 0; i < 4; i++) {
+        int at = 0, layout = 0;
+        reset();
+#define X(function, integer)                                                                                           \
+    if (at++ == *(int *)name) {                                                                                        \
+        const integer m = 2, n = 3, k = 4, lda = 7, ldb = 8, ldc = 9;                                                  \
+        function(i & 1 ? "N" : "R", i & 1 ? "x" : "T", &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc);          \
+    }
+        FORTRAN_NAMES(X)
+#undef X
+#define X(function, integer)                                                                                           \
+    if (at++ == *(int *)name) {                                                                                        \
+        layout = settings[i][0];                                                                                       \
+        function(layout, settings[i][1], settings[i][2], 2, 3, 4, alpha, a, 7, b, 8, beta, c, 9);                      \
+    }
+        C_NAMES(X)
+#undef X
+        if (calls || told_handler || RowMajorStrg != 7 || c[0] != 1.0f || c[1] != alpha || c[2] != beta ||
+            c[3] != 9.0f || c[4] != (layout ? (float)layout : 4.0f))
+            FAIL("%s, unknown %d: Rung was asked %d times, %s was told, C is %g %g %g %g %g ...", names[*(int *)name],
+                 i, calls, told_handler ? told_handler : "nobody", (double)c[0], (double)c[1], (double)c[2],
+                 (double)c[3], (double)c[4]);
+        answers[0].status = RUNG_SUCCESS;
+        call(*(int *)name, 0, 0.0f);
+    }
+    return NULL;
+}
+
+static void what_is_unknown(void)
+{
+    for (int name = 0; name < NAMES; name++)
+        in_a_thread(try_unknown, &name);
 }
 
 /* Where C lies on an operand Rung is asked once more, with a copy whose columns have nothing between them. */
@@ -405,6 +453,9 @@ static int work(const char *mode, const char *other)
                     answers[j].position = i == 2 ? 3 : 0;
                 call(4 * (again % 2), i, 0.0f);
             }
+    } else if (strcmp(mode, "unknown") == 0) {
+        for (int name = 0; name < NAMES; name++)
+            try_unknown(&name);
     } else {
         two_threads(0);
     }
@@ -475,6 +526,10 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"", "RUNG_DISABLE", "1", 0, 1, "contexts 0, of device 0 and 0, math 0, calls 0, C 1\n"},
         {"", "RUNG_DISABLE", "0", 0, 1, "calls 1, C 100\n"},
         {"", "RUNG_DISABLE", "", 0, 1, "calls 1, C 100\n"},
+        {"", "RUNG_DISABLE", "off", 0, 1,
+         "librung_blas.so: RUNG_DISABLE is 'off': 1 or 0; 0 is taken\ncontexts 2, of device -1 and -1, math 0, calls "
+         "1, C "
+         "100\n"},
         {"no GPU", "RUNG_DEVICE", "gpu", 0, 1,
          "librung_blas.so: RUNG_DEVICE asks for a GPU: as recorded; the CPU computes\ncontexts 3, of device 0 and 0, "},
         {"no memory", "RUNG_X", "", 0, 1,
@@ -489,7 +544,9 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"half done, not read", "RUNG_X", "", 0, 1, "calls 1, C 1\n"}, /* beta is 0: the other BLAS begins anew */
         {"all", "RUNG_REPORT", "stderr", 0, 1, ": 1 call answered, 8 handed on to the other BLAS\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: Rung could not compute it\n"},
-        {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: an argument that BLAS refuses\n"},
+        {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: an argument that Rung refuses\n"},
+        {"unknown", "RUNG_REPORT", "stderr", 0, 1, ": 32 calls answered, 32 handed on to the other BLAS\n"},
+        {"unknown", "RUNG_REPORT", "stderr", 0, NAMES, "  the other BLAS: an argument that Rung refuses\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 1, "  recorded_kernel\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 0, "more calls"}, /* all have a line */
         {"", "RUNG_REPORT", "stderr", 0, 0, "more calls"},
@@ -521,9 +578,13 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     settings_reach_contexts(argv[0], argv[1]);
+    wrong_arguments();
     if (!dlopen(argv[1], RTLD_NOW | RTLD_LOCAL))
         return 2;
+    is_alone = 0;
+    wrong_arguments();
     whatever_rung_answers();
+    what_is_unknown();
     results_on_operands();
     threads_call_while_they_end();
     return failed;

@@ -311,10 +311,16 @@ class Matmul(unittest.TestCase):
             with self.assertRaises(TypeError) as caught:
                 rung.matmul(*arguments)
             self.assertIn(words, str(caught.exception))
-        for scalars, words in (({"alpha": "two"}, "alpha is 'two'"), ({"beta": x}, "beta is array"), ({"alpha": 1j}, "alpha is 1j")):
+        for of, words in ((np.complex64, "<c8"), (object, "|O"), ("U3", "<U3")):  # none of which float32 would be the same
+            with self.assertRaises(TypeError) as caught:
+                rung.matmul(x.astype(of), x.T)
+            self.assertEqual(str(caught.exception), f"a holds {words}: Rung multiplies float32 ('<f4')")
+        for scalars, words in (({"alpha": "two"}, "alpha is 'two'"), ({"beta": x}, "beta is array"), ({"alpha": 1j}, "alpha is 1j"),
+                               ({"alpha": "2"}, "alpha is '2'"), ({"beta": None}, "beta is None"), ({"beta": np.complex64(2)}, "beta is ")):
             with self.assertRaises(TypeError) as caught:
                 rung.matmul(x, x.T, **scalars)
             self.assertIn(words, str(caught.exception))
+            self.assertIn(": it must be a real number", str(caught.exception))
         self.assertEqual(rung.matmul(np.ma.array(x), x.T)[0, 0], 3)  # nothing is masked
         named = {**os.environ, "RUNG_LIBRARY_DIR": "/nowhere"}
         run = subprocess.run([sys.executable, "-c", "import rung; rung.version()"], env=named, capture_output=True, text=True)
@@ -324,9 +330,32 @@ class Matmul(unittest.TestCase):
         self.assertIn("-7", str(caught.exception))
         rung.matmul(x, np.ones((3, 2), np.float32))  # a shape seen before refuses them, too
         for b in (x.T, np.ones((3, 2), np.float32)):
-            with self.assertRaises(rung.RungError) as caught:
-                rung.matmul(x, b, math="sloppy")
-            self.assertIn("strict", str(caught.exception))
+            for math in ("sloppy", None, 1, ["strict"], {}, b"strict", x):
+                with self.assertRaises(rung.RungError) as caught:
+                    rung.matmul(x, b, math=math)
+                self.assertIn(f"math is {rung._library.said(math)}: one of strict, accurate, fast", str(caught.exception))
+        with self.assertRaises(rung.RungError) as caught:
+            rung.enable(["strict"])
+        self.assertIn("math is ['strict']: one of", str(caught.exception))
+
+    def test_scalars_are_those_of_fp32(self):
+        """What FP32 rounds to infinity is refused, whatever way the product would go; infinities and NaN are taken as they are."""
+        ones, largest = np.ones((2, 2), np.float32), float(np.finfo(np.float32).max)
+        rounded = np.nextafter((2 - 2**-24) * 2.0**127, 0)  # the largest that FP32 rounds to a number
+        for scalar, words in ((10**400, "100000000000000000...0000000000000000000"), (-(10**400), "-"), (10**5000, ""), (1e39, "1e+39"), (-1e300, "-1e+300"),
+                              (np.float64(1e39), "1e+39"), (np.nextafter(rounded, np.inf), "3.4028235677973")):
+            for name in ("alpha", "beta"):
+                for a in (ones, ones[:, ::-1]):
+                    out = None if name == "alpha" else np.zeros((2, 2), np.float32)
+                    with self.assertRaises(rung.RungError) as caught:
+                        rung.matmul(a, ones, out, **{name: scalar})
+                    self.assertRegex(str(caught.exception), f"^{name} is .*: the largest number of FP32 is 3.4e38$")
+                    self.assertIn(words, str(caught.exception))
+        for scalar in (largest, rounded, -largest):
+            self.assertEqual(abs(rung.matmul(ones[:1, :1], ones[:1, :1], alpha=scalar)[0, 0]), np.float32(largest))
+        self.assertTrue(np.isposinf(rung.matmul(ones, ones, alpha=float("inf"))).all())
+        self.assertTrue(np.isnan(rung.matmul(ones, ones, alpha=float("nan"))).all())
+        self.assertEqual(rung.matmul(ones, ones, alpha=np.float64(3))[0, 0], 6)
 
 
 if __name__ == "__main__":

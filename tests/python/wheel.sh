@@ -16,6 +16,10 @@ if git -C "$1" rev-parse >/dev/null 2>&1; then
     tar tzf "$sources" | sed 's|^[^/]*/||' | sort >"$work/packed"
     { git -C "$1" ls-files; echo PKG-INFO; } | sort | diff - "$work/packed" || { echo "$sources holds other files than the sources"; exit 1; }
 fi
+# Without the tools of a build it ends with a sentence that names them, and with no traceback.
+mkdir "$work/none"
+! PATH="$work/none" CC=no-such-compiler RUNG_WHEEL_BUILD='' $python "$1/packaging/build_backend.py" "$work/dist" 2>"$work/log" || { echo "a wheel without tools"; exit 1; }
+[ "$(wc -l <"$work/log")" = 1 ] && grep -q 'not on PATH: cmake, ninja or make, C compiler. On Debian' "$work/log" || { cat "$work/log"; exit 1; }
 $python -m venv --system-site-packages "$work/env" # NumPy comes from the system
 "$work/env/bin/pip" install -q --no-index "$wheel"
 cd "$work"

@@ -44,6 +44,11 @@ for name in $settings; do
     [ "$empty" = "$audited" ] && [ ! -s "$work/err" ] || fail "with an empty $name: $empty $(cat "$work/err")"
 done
 [ "$(echo "$settings" | wc -l)" -ge 8 ] || fail "few settings: $settings"
+# A flag is 1 or 0; what is neither is told, once, and is 0.
+for name in RUNG_DISABLE RUNG_REPORT_TIME RUNG_REPORT_COMPARE; do
+    told=$(env "$name=yes" LD_PRELOAD="$lib/librung_cublas.so" LD_AUDIT="$lib/librung_audit.so" "$program" "$fake" 2>"$work/err") || told="code $?"
+    [ "$told" = "$audited" ] && [ "$(cat "$work/err")" = "librung_cublas.so: $name is 'yes': 1 or 0; 0 is taken" ] || fail "$name=yes: $told $(cat "$work/err")"
+done
 # libcuda is found by its own name where nothing names another one, or what names one is empty.
 [ -z "${4:-}" ] || ln -s "$4" "$work/libcuda.so.1"
 for named in ${4:+unset empty}; do

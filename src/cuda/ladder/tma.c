@@ -5,6 +5,7 @@
 #include "cuda/ladder/ladder.h"
 #include "cuda/device/tma.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,13 +166,22 @@ static const char *estimate_searched(const rung_machine *machine, const rung_con
 {
     const char *named = getenv("RUNG_SEARCH_TILE"), *forced = named && *named ? named : NULL;
     const char *reason = estimate(machine, config, kernel, p, choice);
+    static _Thread_local char unknown[128];
+    int found = 0;
     choice->cost_us = 1e300;
     for (int i = 0; i < SEARCHED; i++) {
         double us = predict_us(machine, &searched[i], p);
         if (us < choice->cost_us && (!forced || strcmp(forced, searched[i].label) == 0)) {
             choice->cost_us = us;
             choice->plan.searched = i;
+            found = 1;
         }
+    }
+    if (!found) {
+        snprintf(unknown, sizeof unknown,
+                 "RUNG_SEARCH_TILE is '%.24s': 128x256, 256x128, 128x128, 64x256, 64x128 and 64x64 are its tiles",
+                 forced);
+        return unknown;
     }
     rung_note(choice, "tile %s", searched[choice->plan.searched].label);
     return reason;
