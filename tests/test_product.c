@@ -130,7 +130,7 @@ static void shapes_with_paths_of_their_own(void **state)
 static void last_columns_over_blocks_of_k(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{100, 133, 1100}, {19, 700, 1514}, {700, 19, 1514}, {700, 33, 60}, {9, 90, 31}};
+    static const int64_t shapes[][3] = {{100, 133, 1100}, {19, 700, 1514}, {700, 19, 1514}, {600, 133, 90}, {9, 90, 31}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int form = 0; form < 8; form++) {
             product p;
