@@ -39,6 +39,7 @@ look reads_c 1 "C\[0\]\[0\] was never written" # what it holds is computed from 
 look forgets_beta 0 "worst error"
 look forgets_beta 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;" --beta -0.5
 look two_writers 1 "writes byte 0 of C, which block 0 wrote too"
+look rows_collide 1 "block (0,2,0), thread 0, .* line 7: writes byte 0 of C, which block (0,1,0) wrote too: nothing says which of them comes first"
 look two_writers 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;"
 look one_less 1 "C\[0\]\[15\] is .*, not .* (off by .* u, allowed 53;"
 look not_a_number 1 "C\[18\]\[20\] is not a number: the kernel makes one of numbers, as 0 / 0 does"
