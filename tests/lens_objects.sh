@@ -44,6 +44,11 @@ touch "$(find "$work/usr" -name l02_coalesced.cu)"
 sed -i 's/g[.]k\b/(g.k - 1)/' "$(find "$work/usr" -name l02_coalesced.cu)"
 "$rung" lens --check l02_coalesced >"$work/out" 2>&1
 [ $? = 1 ] && grep -q 'l02_coalesced.*FAIL' "$work/out" || { echo "FAIL: a rung without its last k passes --check: $(cat "$work/out")"; failed=1; }
+export RUNG_LENS_CC=/no/such/script
+touch "$(find "$work/usr" -name l02_coalesced.cu)"
+look "who compiles is not there" 1 1
+grep -q 'its compiler, /no/such/script, did not run' "$work/out" || { echo "FAIL: it does not name who compiles: $(cat "$work/out")"; failed=1; }
+unset RUNG_LENS_CC
 printf '#!/bin/sh\nkill -9 $PPID\n' >"$work/killer"
 chmod +x "$work/killer"
 export RUNG_LENS_CXX="$work/killer"

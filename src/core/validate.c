@@ -125,10 +125,12 @@ static void to_row_major(const rung_gemm *g, rung_problem *p)
         p->bias_kind = g->bias_kind == RUNG_BIAS_PER_ROW ? RUNG_BIAS_PER_COLUMN : RUNG_BIAS_PER_ROW;
 }
 
-/* Below nobody multiplies by a leading dimension that has no address: a single line's may have none. */
-static int64_t addressable(int64_t ld, int64_t length)
+/* Where a single line's leading dimension leads beyond all memory it becomes the line's length: below it is multiplied
+ * by, and added to addresses that nobody reads. */
+static int64_t addressable(int64_t ld, int64_t lines, int64_t length)
 {
-    return ld <= INT64_MAX / 4 ? ld : length > 1 ? length : 1;
+    const int64_t most = (int64_t)1 << 45; /* floats of 2^47 bytes, all that a process may have */
+    return lines > 1 || ld <= most ? ld : length > 1 ? length : 1;
 }
 
 rung_status rung_validate(const rung_gemm *g, rung_math math, rung_problem *p, int *nothing)
@@ -140,9 +142,9 @@ rung_status rung_validate(const rung_gemm *g, rung_math math, rung_problem *p, i
     p->k = g->alpha == 0.0f && !g->alpha_device ? 0 : g->k;
     p->c = g->c;
     p->c_array = g->c_array;
-    p->ldc = addressable(g->ldc, p->n);
-    p->lda = addressable(p->lda, p->trans_a ? p->m : g->k);
-    p->ldb = addressable(p->ldb, p->trans_b ? g->k : p->n);
+    p->ldc = addressable(g->ldc, p->m, p->n);
+    p->lda = addressable(p->lda, p->trans_a ? g->k : p->m, p->trans_a ? p->m : g->k);
+    p->ldb = addressable(p->ldb, p->trans_b ? p->n : g->k, p->trans_b ? g->k : p->n);
     p->batch = g->batch;
     p->stride_c = g->stride_c;
     if (g->batch == 1 && !p->arrays) /* strides of a single product mean nothing: keep plans of one shape alike */

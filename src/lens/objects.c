@@ -228,6 +228,7 @@ static bool compile(const kernel_file *file, const char *object)
 
 static void why_not(const char *symbol, const char *object, char *why, size_t why_bytes)
 {
+    const char *compiler = rung_lens_compiler();
     char path[PATH_BYTES + 8], line[300] = "";
     snprintf(path, sizeof path, "%.*s.why", (int)(strlen(object) - 3), object);
     FILE *file = fopen(path, "re");
@@ -235,8 +236,9 @@ static void why_not(const char *symbol, const char *object, char *why, size_t wh
         line[strcspn(line, "\n")] = 0;
     if (file)
         fclose(file);
-    snprintf(why, why_bytes, "%s could not be compiled for the lens: %s", symbol,
-             line[0] ? line : "its compiler did not run");
+    if (!line[0])
+        snprintf(line, sizeof line, "its compiler, %.200s, did not run", compiler ? compiler : "lens_cc.sh");
+    snprintf(why, why_bytes, "%s could not be compiled for the lens: %s", symbol, line);
 }
 
 static bool in_given_folder(const char *symbol, lens_object *object, char *why, size_t why_bytes)
