@@ -423,9 +423,9 @@ static int blamed(const rung_gemm *g)
     return status == RUNG_SUCCESS ? 0 : rung_last_error_argument();
 }
 
-/* An operand of `lines` lines spans lines * ld + stride * (batch - 1) floats, of which at most 2^61 - 1 have an
- * address. Of drawn shapes the largest stride and the largest leading dimension that fit pass, and one more does not.
- */
+/* An operand of `lines` lines spans lines * ld + |stride| * (batch - 1) floats, of which at most 2^61 - 1 have an
+ * address. Of drawn shapes the largest stride, either way, and the largest leading dimension that fit pass, and one
+ * more does not. */
 static void the_largest_operand_passes_and_one_more_float_does_not(void **state)
 {
     (void)state;
@@ -442,7 +442,11 @@ static void the_largest_operand_passes_and_one_more_float_does_not(void **state)
         *ld[which] += draw(40);
         *stride[which] = (most - lines * *ld[which]) / (g.batch - 1);
         assert_int_equal(blamed(&g), 0);
-        ++*stride[which];
+        *stride[which] = -*stride[which];
+        assert_int_equal(blamed(&g), 0);
+        --*stride[which];
+        assert_int_equal(blamed(&g), argument[which]);
+        *stride[which] = 1 - *stride[which];
         assert_int_equal(blamed(&g), argument[which]);
         *stride[which] = lines * draw(20);
         *ld[which] = (most - *stride[which] * (g.batch - 1)) / lines;
