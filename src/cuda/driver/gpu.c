@@ -157,6 +157,11 @@ rung_status rung_gpu_get(int index, rung_gpu **gpu)
     return status;
 }
 
+const rung_driver *rung_gpu_driver(const rung_gpu *gpu)
+{
+    return gpu->driver;
+}
+
 const rung_machine *rung_gpu_machine(const rung_gpu *gpu)
 {
     return &gpu->machine;

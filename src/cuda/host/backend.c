@@ -23,7 +23,7 @@ static rung_status cuda_open(const rung_config *config, void **state)
     rung_cuda *cuda = calloc(1, sizeof *cuda);
     if (!cuda)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU context (%zu bytes)", sizeof *cuda);
-    rung_driver_open(&cuda->driver);
+    cuda->driver = rung_gpu_driver(gpu);
     cuda->gpu = gpu;
     cuda->machine = rung_gpu_machine(gpu);
     cuda->index = config->device == RUNG_DEVICE_BEST ? 0 : config->device;
