@@ -32,6 +32,7 @@ EXPORT int CBLAS_CallFromC;
 static rung_config settings;
 static int disabled;
 static pthread_key_t leaving;
+static int has_key; /* else contexts stay when their threads end */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* As the loader keeps room for, also in a library that comes late: asking where it lies would cost a call. */
 static _Thread_local rung_context *own __attribute__((tls_model("initial-exec")));
@@ -49,7 +50,7 @@ static void read_settings(void)
     settings.math = setting_math(NAME, RUNG_STRICT);
     disabled = setting_flag("RUNG_DISABLE");
     setting_tell_flag(NAME, "RUNG_DISABLE");
-    pthread_key_create(&leaving, close_context);
+    has_key = pthread_key_create(&leaving, close_context) == 0;
 }
 
 /* A wrong variable and a GPU that is not there hold for the whole process: said once. */
@@ -84,7 +85,7 @@ static rung_context *context_of_thread(void)
     }
     if (status != RUNG_SUCCESS)
         say_once("", "products are left to the other BLAS");
-    if (own)
+    if (own && has_key)
         pthread_setspecific(leaving, own);
     return own;
 }

@@ -27,6 +27,7 @@ static int disabled;
 static rung_math chosen_math;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t leaving;
+static int has_key; /* else contexts stay when their threads end */
 static _Thread_local thread_state self;
 
 static void close_thread(void *state)
@@ -47,7 +48,7 @@ static void read_settings(void)
         setting_tell_flag("librung_cublas.so", flags[i]);
     disabled = setting_flag("RUNG_DISABLE");
     chosen_math = setting_math("librung_cublas.so", RUNG_ACCURATE); /* strict on a GPU without Hopper's tensor cores */
-    pthread_key_create(&leaving, close_thread);
+    has_key = pthread_key_create(&leaving, close_thread) == 0;
 }
 
 /* For programs that compare: 0 lets cuBLAS answer everything from here on, 1 turns Rung on again. */
@@ -61,9 +62,7 @@ void rung_cublas_answer(int on)
 static int current_device(void)
 {
     typedef int get_device(int *);
-    static get_device *ask;
-    if (!ask)
-        ask = (get_device *)driver_function("cuCtxGetDevice");
+    get_device *ask = RUNG_FOUND(get_device *, driver_function("cuCtxGetDevice"));
     int device = -1;
     return ask && ask(&device) == 0 ? device : -1;
 }
@@ -72,9 +71,7 @@ static int is_hopper(int device)
 {
     typedef int get_attribute(int *, int, int);
     enum { COMPUTE_CAPABILITY_MAJOR = 75 };
-    static get_attribute *ask;
-    if (!ask)
-        ask = (get_attribute *)driver_function("cuDeviceGetAttribute");
+    get_attribute *ask = RUNG_FOUND(get_attribute *, driver_function("cuDeviceGetAttribute"));
     int major = 0;
     return ask && ask(&major, COMPUTE_CAPABILITY_MAJOR, device) == 0 && major == 9;
 }
@@ -99,7 +96,8 @@ static rung_context *context_for(void *stream, rung_math math, const char **reas
             *reason = "Rung cannot open this GPU";
             return NULL;
         }
-        pthread_setspecific(leaving, &self);
+        if (has_key)
+            pthread_setspecific(leaving, &self);
         report_context(*context);
     } else if (rung_context_set_stream(*context, stream) != RUNG_SUCCESS ||
                rung_context_set_math(*context, math) != RUNG_SUCCESS) {

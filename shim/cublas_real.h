@@ -7,15 +7,16 @@
 void *rung_real(const char *name);
 
 /* Finds a function once for each place that asks for it. */
-#define RUNG_REAL(type, name)                                                                                          \
+#define RUNG_FOUND(type, find)                                                                                         \
     ({                                                                                                                 \
         static void *found_;                                                                                           \
         void *now_ = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);                                                       \
         if (!now_) {                                                                                                   \
-            now_ = rung_real(name);                                                                                    \
+            now_ = (find);                                                                                             \
             __atomic_store_n(&found_, now_, __ATOMIC_RELEASE);                                                         \
         }                                                                                                              \
         (type) now_;                                                                                                   \
     })
+#define RUNG_REAL(type, name) RUNG_FOUND(type, rung_real(name))
 
 #endif

@@ -114,11 +114,9 @@ static void begin_anew(void)
 
 __attribute__((constructor)) static void start(void)
 {
-    report_target = getenv("RUNG_REPORT");
-    if (!report_target || !*report_target) {
-        report_target = NULL;
+    const char *target = getenv("RUNG_REPORT");
+    if (!target || !*target || !(report_target = strdup(target))) /* programs write titles over their environment */
         return;
-    }
     pthread_atfork(before_fork, after_fork, begin_anew);
     with_compare = RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_COMPARE");
     with_time = with_compare || (RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_TIME"));

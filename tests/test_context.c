@@ -236,6 +236,64 @@ static void the_process_limits_all_contexts(void **state)
     rung_context_destroy(eight);
 }
 
+static int says_threads(rung_context *context, int threads)
+{
+    rung_gemm g;
+    rung_plan *plan;
+    char text[8192], words[32];
+    rung_gemm_init(&g);
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 2000;
+    g.a = g.b = (const float *)(uintptr_t)4096, g.c = (float *)(uintptr_t)8192;
+    assert_ok(rung_plan_create(&plan, context, &g));
+    rung_plan_print(plan, text, sizeof text);
+    rung_plan_destroy(plan);
+    snprintf(words, sizeof words, "  %d thread%s, ", threads, threads > 1 ? "s" : "");
+    return strstr(text, words) != NULL;
+}
+
+/* A plan is remembered for the threads that it was made with. */
+static void a_plan_says_the_threads_of_now(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(4);
+    assert_true(says_threads(context, 4));
+    assert_ok(rung_process_set_threads(1));
+    assert_true(says_threads(context, 1));
+    assert_ok(rung_process_set_threads(0));
+    assert_true(says_threads(context, 4));
+    rung_context_destroy(context);
+}
+
+/* Of a product that nobody can run a plan can be made, by numbers that do not overflow. */
+static void the_largest_products_are_large(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1 << 22, 1 << 22, 1 << 22},
+                                       {1, 1 << 30, 1 << 30},
+                                       {1 << 30, 1, 1 << 30},
+                                       {1 << 30, 1 << 30, 1},
+                                       {1 << 30, 1 << 30, 1 << 30}};
+    rung_context *context = test_context(4);
+    for (size_t i = 0; i < 4 * sizeof sizes / sizeof sizes[0]; i++) {
+        rung_gemm g;
+        rung_plan *plan;
+        char text[8192];
+        rung_gemm_init(&g);
+        g.layout = RUNG_ROW_MAJOR;
+        g.trans_a = i & 1 ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = i & 2 ? RUNG_TRANS : RUNG_NO_TRANS;
+        g.m = sizes[i / 4][0], g.n = sizes[i / 4][1], g.k = sizes[i / 4][2];
+        g.lda = g.trans_a ? g.m : g.k, g.ldb = g.trans_b ? g.k : g.n, g.ldc = g.n + 1; /* no column is a row */
+        g.a = g.b = (const float *)(uintptr_t)4096, g.c = (float *)(uintptr_t)8192;
+        assert_ok(rung_plan_create(&plan, context, &g));
+        rung_plan_print(plan, text, sizeof text);
+        rung_plan_destroy(plan);
+        if (!strstr(text, "both operands packed (is_large)"))
+            fail_msg("%lld x %lld x %lld, transposes %d:\n%s", (long long)g.m, (long long)g.n, (long long)g.k,
+                     (int)i % 4, text);
+    }
+    rung_context_destroy(context);
+}
+
 /* Whatever is set in whatever order, a context's number of threads is what the settings say now, not what they said
  * before. */
 static void threads_follow_a_model(void **state)
@@ -917,6 +975,8 @@ int main(void)
         cmocka_unit_test(each_variable_is_read_as_it_is),
         cmocka_unit_test(wrong_variables_are_named),
         cmocka_unit_test(the_process_limits_all_contexts),
+        cmocka_unit_test(a_plan_says_the_threads_of_now),
+        cmocka_unit_test(the_largest_products_are_large),
         cmocka_unit_test(threads_follow_a_model),
         cmocka_unit_test(the_context_knows_its_device),
         cmocka_unit_test(plans_run_again_and_again),

@@ -390,6 +390,29 @@ static void a_row_that_is_lost_is_noticed(void **state)
     rung_tuned_free(&t);
 }
 
+/* A path that there is no room for is none: cut short it would be another file's. */
+static void a_path_is_never_cut_short(void **state)
+{
+    (void)state;
+    char value[700];
+    const size_t most = sizeof((rung_tuned *)0)->path - 1 - strlen("/tuned-a-gpu-.jsonl");
+    memset(value, '/', sizeof value);
+    memcpy(value, folder, strlen(folder));
+    for (size_t length = most - 1; length < most + 3; length++) {
+        rung_tuned t;
+        value[length] = '\0';
+        setenv("RUNG_CACHE_DIR", value, 1);
+        value[length] = '/';
+        rung_tuned_load(&t, "A GPU!");
+        assert_int_equal(t.path[0] != '\0', length <= most);
+        assert_int_equal(rung_tuned_save(&t), length <= most ? RUNG_SUCCESS : RUNG_UNSUPPORTED);
+        if (length <= most)
+            assert_int_equal(unlink(t.path), 0);
+        rung_tuned_free(&t);
+    }
+    setenv("RUNG_CACHE_DIR", folder, 1);
+}
+
 static void the_file_lies_in_the_first_folder_that_is_named(void **state)
 {
     (void)state;
@@ -456,6 +479,7 @@ int main(void)
         cmocka_unit_test(a_text_is_as_long_as_its_room_at_most),
         cmocka_unit_test(what_was_there_stays),
         cmocka_unit_test(a_row_that_is_lost_is_noticed),
+        cmocka_unit_test(a_path_is_never_cut_short),
         cmocka_unit_test(the_file_lies_in_the_first_folder_that_is_named),
         cmocka_unit_test(no_file_stays_open), /* the last two of them */
         cmocka_unit_test(nothing_else_is_left_in_the_folder),

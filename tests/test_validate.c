@@ -463,9 +463,9 @@ static int blamed(const rung_gemm *g)
     return status == RUNG_SUCCESS ? 0 : rung_last_error_argument();
 }
 
-/* An operand of `lines` lines, or of one line of length ld, spans lines * ld + stride * (batch - 1) floats, of which at
- * most 2^61 - 1 have an address. Of drawn shapes the largest stride and the largest leading dimension that fit pass,
- * and one more does not. */
+/* An operand of `lines` lines, or of one line of length ld, spans lines * ld + |stride| * (batch - 1) floats, of which
+ * at most 2^61 - 1 have an address. Of drawn shapes the largest stride, either way, and the largest leading dimension
+ * that fit pass, and one more does not. */
 static void the_largest_operand_passes_and_one_more_float_does_not(void **state)
 {
     (void)state;
@@ -483,7 +483,11 @@ static void the_largest_operand_passes_and_one_more_float_does_not(void **state)
         *ld[which] += draw(40);
         *stride[which] = (most - (lines > 1 ? lines * *ld[which] : length)) / (g.batch - 1);
         assert_int_equal(blamed(&g), 0);
-        ++*stride[which];
+        *stride[which] = -*stride[which];
+        assert_int_equal(blamed(&g), 0);
+        --*stride[which];
+        assert_int_equal(blamed(&g), argument[which]);
+        *stride[which] = 1 - *stride[which];
         assert_int_equal(blamed(&g), argument[which]);
         if (lines == 1)
             continue;

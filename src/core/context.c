@@ -107,7 +107,6 @@ void rung_context_rescope(rung_context *context)
     scope->workspace_limit_bytes = context->config.workspace_limit_bytes;
     scope->plain = context->plain;
     scope->device = context->backend->device(context->state);
-    scope->threads = context->backend->threads(context->state);
     scope->tuned = context->tuned.count ? __atomic_add_fetch(&tables, 1, __ATOMIC_RELAXED) : 0;
 }
 
@@ -224,6 +223,8 @@ static rung_status decide(rung_context *context, const rung_problem *problem, ru
 
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice)
 {
+    /* They are not the context's alone (rung_process_set_threads). */
+    context->scope.threads = context->backend->threads(context->state);
     const rung_choice *recent = rung_recent_find(&context->scope, problem);
     if (recent) {
         *choice = *recent;

@@ -21,13 +21,14 @@ static void find_path(rung_tuned *t)
     for (; t->identity[i] && i + 1 < sizeof name; i++)
         name[i] = isalnum((unsigned char)t->identity[i]) ? (char)tolower((unsigned char)t->identity[i]) : '-';
     name[i] = '\0';
+    int length = 0;
     if (own && *own)
-        snprintf(t->path, sizeof t->path, "%s/tuned-%s.jsonl", own, name);
+        length = snprintf(t->path, sizeof t->path, "%s/tuned-%s.jsonl", own, name);
     else if (xdg && *xdg)
-        snprintf(t->path, sizeof t->path, "%s/rung/tuned-%s.jsonl", xdg, name);
+        length = snprintf(t->path, sizeof t->path, "%s/rung/tuned-%s.jsonl", xdg, name);
     else if (home && *home)
-        snprintf(t->path, sizeof t->path, "%s/.cache/rung/tuned-%s.jsonl", home, name);
-    else
+        length = snprintf(t->path, sizeof t->path, "%s/.cache/rung/tuned-%s.jsonl", home, name);
+    if (length <= 0 || (size_t)length >= sizeof t->path) /* what is cut off would be another file */
         t->path[0] = '\0';
 }
 

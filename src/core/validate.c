@@ -25,14 +25,15 @@ static rung_status check_ld(int argument, const char *name, int64_t ld, int64_t 
     return RUNG_SUCCESS;
 }
 
-/* Checks that addresses, in bytes, fit an int64_t: lines * ld * 4, and the batch on top of that. A single line leads to
- * no next one, wherever that would be. */
+/* Checks that addresses, in bytes, fit an int64_t: lines * ld * 4, and the batch on top of that, whichever way it goes.
+ * A single line leads to no next one, wherever that would be. */
 static rung_status check_extent(int argument, const char *name, int64_t lines, int64_t length, int64_t ld,
                                 int64_t stride, int64_t batch)
 {
     const int64_t step = lines > 1 ? ld : length;
     int64_t elements, span, bytes;
     if (__builtin_mul_overflow(lines, step, &elements) || __builtin_mul_overflow(stride, batch - 1, &span) ||
+        (span < 0 && __builtin_sub_overflow((int64_t)0, span, &span)) ||
         __builtin_add_overflow(elements, span, &elements) || __builtin_mul_overflow(elements, (int64_t)4, &bytes))
         return rung_fail_argument(
             argument, "%s would span more than 2^63 bytes (%" PRId64 " lines, ld %" PRId64 ", batch %" PRId64 ")", name,

@@ -131,9 +131,15 @@ static void forked(void)
     atomic_store(&crew.is_working, 0);
 }
 
-static void watch_forks(void)
+/* From the start: a program may fork before its first product, and after its first parallel loop (cpu/team.c). */
+__attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(lock_pools, unlock_pools, forked);
+}
+
+int rung_pool_is_forked(void)
+{
+    return atomic_load_explicit(&process_generation, memory_order_relaxed) > 0;
 }
 
 static inline void pause_cpu(void)
@@ -171,8 +177,6 @@ static void note_help(patience *p, int came)
 
 rung_pool *rung_pool_create(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
     rung_pool *pool = malloc(sizeof *pool);
     if (!pool)
         return NULL;
@@ -378,11 +382,6 @@ static int is_hot(const rung_pool *pool, double now_us)
         return now_us - pool->team_hot_us < TEAM_SPIN_US;
     return atomic_load_explicit(&crew.workers, memory_order_relaxed) > 0 &&
            atomic_load_explicit(&crew.sleepers, memory_order_relaxed) == 0;
-}
-
-int rung_pool_is_hot(const rung_pool *pool)
-{
-    return is_hot(pool, time_us());
 }
 
 double rung_pool_least_share_us(rung_pool *pool, double work_us)

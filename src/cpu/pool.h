@@ -26,8 +26,8 @@ void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn,
 /* Sends the jobs that follow to the caller's own threads; NULL: to the workers. A team as large as the job's threads is
  * asked for, and the caller is its number 0. */
 void rung_pool_use_team(rung_pool *pool, const rung_team *team);
-/* Returns true where workers are spinning right now, so that a job reaches them in well under a microsecond. */
-int rung_pool_is_hot(const rung_pool *pool);
+/* Returns whether this process was forked: then its parent has the threads that were there. */
+int rung_pool_is_forked(void);
 /* Returns how much work a job has to have for each of its threads. Waking a worker that sleeps costs the caller some 15
  * microseconds, and the worker comes 10 later: one job pays for that if it is long, and several that follow each other
  * closely if they are together, since a worker woken for one still spins at the next. So the work of such jobs is added

@@ -1,11 +1,9 @@
 /* The caller's own threads: found through the object that its code lies in, or through the BLAS that it would reach. */
 #define _GNU_SOURCE
-#include "cpu/team.h"
+#include "cpu/pool.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 /* What is known of one place that calls came from. */
@@ -20,7 +18,6 @@ enum { PLACE_BITS = 4, PLACES = 1 << PLACE_BITS, MOST_NAME = 256, CALLS_UNASKED 
 
 static _Thread_local const void *caller;
 static _Thread_local known_place places[PLACES];
-static atomic_int is_forked;
 
 void rung_team_say_caller(const void *return_address)
 {
@@ -126,17 +123,6 @@ static void bind(rung_team *team, const char *runtime)
         *(void **)&team->run = dlsym(library, "GOMP_parallel");
 }
 
-static void forked(void)
-{
-    atomic_store(&is_forked, 1);
-}
-
-/* From the start: a program may fork before its first product, and after its first parallel loop. */
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, forked);
-}
-
 static void look_up(known_place *place, const void *address)
 {
     search s = {.address = (ElfW(Addr))address};
@@ -170,7 +156,7 @@ const rung_team *rung_team_of_call(const void *creator)
 {
     const void *address = caller ? caller : creator;
     known_place *place = &places[slot_of(address)];
-    if (!address || atomic_load_explicit(&is_forked, memory_order_relaxed))
+    if (!address || rung_pool_is_forked())
         return NULL;
     if (!is_known(place, address))
         look_up(place, address);

@@ -5,6 +5,7 @@
 #include "multi/clock.h"
 #include "multi/timeline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -487,7 +488,7 @@ rung_status multi_engine_open_gpu(multi_engine *e, int device, rung_math math)
     gpu_state *s = calloc(1, sizeof *s);
     if (!s)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU rank's state (%zu bytes)", sizeof *s);
-    rung_driver_open(&s->driver);
+    s->driver = rung_gpu_driver(gpu);
     s->context = rung_gpu_context(gpu);
     s->marks.flags = CU_EVENT_DISABLE_TIMING;
     e->ops = &gpu_ops;
@@ -497,8 +498,12 @@ rung_status multi_engine_open_gpu(multi_engine *e, int device, rung_math math)
     rung_status status = multi_engine_gpu_enter(e);
     if (status == RUNG_SUCCESS) {
         status = open_inside(s, device, math);
-        if (status != RUNG_SUCCESS)
+        if (status != RUNG_SUCCESS) {
+            char why[448]; /* a close that fails, too, would have its own words in this place */
+            snprintf(why, sizeof why, "%s", rung_last_error());
             close_inside(s);
+            rung_fail(status, "%s", why);
+        }
         multi_engine_gpu_leave(e);
     }
     if (status != RUNG_SUCCESS)

@@ -121,8 +121,18 @@ static void set_side(multi_product *p, int side, rung_transpose trans, const ope
     s->local = x->local;
     s->trans = trans;
     s->lines_are_rows = (side == SIDE_A) == (trans == RUNG_NO_TRANS);
-    s->line_origin = (s->lines_are_rows ? x->i : x->j) - 1;
-    s->k_origin = (s->lines_are_rows ? x->j : x->i) - 1;
+}
+
+/* Says where the sub-matrices begin, counted from 0, once that has been checked. */
+static void set_origins(multi_product *p, const operand x[3])
+{
+    for (int i = 0; i < SIDES; i++) {
+        product_side *s = &p->side[i];
+        s->line_origin = (s->lines_are_rows ? x[i].i : x[i].j) - 1;
+        s->k_origin = (s->lines_are_rows ? x[i].j : x[i].i) - 1;
+    }
+    p->row_origin = x[2].i - 1;
+    p->col_origin = x[2].j - 1;
 }
 
 static rung_status run(multi_product *p, float *const *c)
@@ -167,23 +177,17 @@ rung_status rung_psgemm(rung_multi *multi, rung_transpose trans_a, rung_transpos
     if (!p)
         status = rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a product (%zu bytes)", sizeof *p);
     if (p) {
-        *p = (multi_product){.multi = multi,
-                             .m = m,
-                             .n = n,
-                             .k = k,
-                             .alpha = alpha,
-                             .beta = beta,
-                             .desc_c = desc_c,
-                             .row_origin = ic - 1,
-                             .col_origin = jc - 1};
+        *p = (multi_product){.multi = multi, .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta, .desc_c = desc_c};
         set_side(p, SIDE_A, trans_a, &x[0]);
         set_side(p, SIDE_B, trans_b, &x[1]);
         status = check_call(multi, p, x);
         describe(&record, p, x);
     }
     status = multi_agree(multi, &record, status, "rung_psgemm");
-    if (status == RUNG_SUCCESS)
+    if (status == RUNG_SUCCESS) {
+        set_origins(p, x);
         status = run(p, c);
+    }
     free(p);
     return status;
 }

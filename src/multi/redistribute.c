@@ -108,10 +108,14 @@ static rung_status check_local(const rung_multi *multi, const rung_matrix *desc,
     return RUNG_SUCCESS;
 }
 
-static rung_status check_end(const rung_multi *multi, const end *x, const char *name, int64_t m, int64_t n)
+/* Checks one end, whose sub-matrix begins at (i, j), counted from 1. */
+static rung_status check_end(const rung_multi *multi, end *x, const char *name, int64_t i, int64_t j, int64_t m,
+                             int64_t n)
 {
     RUNG_TRY(multi_matrix_check(x->desc, name, multi->ranks, multi->first_rank, multi->held));
-    RUNG_TRY(multi_matrix_check_part(x->desc, name, x->i + 1, x->j + 1, m, n));
+    RUNG_TRY(multi_matrix_check_part(x->desc, name, i, j, m, n));
+    x->i = i - 1;
+    x->j = j - 1;
     return check_local(multi, x->desc, x->local, name);
 }
 
@@ -122,16 +126,15 @@ rung_status rung_redistribute(rung_multi *multi, int64_t m, int64_t n, const flo
     if (!multi)
         return rung_fail(RUNG_INVALID_ARGUMENT, "multi is NULL");
     RUNG_TRY(multi_usable(multi));
-    end from = {.desc = desc_a, .local = a, .i = ia - 1, .j = ja - 1};
-    end to = {.desc = desc_b, .local = (const float *const *)b, .i = ib - 1, .j = jb - 1};
+    end from = {.desc = desc_a, .local = a}, to = {.desc = desc_b, .local = (const float *const *)b};
     rung_status status = RUNG_SUCCESS;
     if (m < 0 || n < 0)
         status = rung_fail(RUNG_INVALID_ARGUMENT, "m and n are %lld and %lld: they must not be negative", (long long)m,
                            (long long)n);
     if (status == RUNG_SUCCESS)
-        status = check_end(multi, &from, "A", m, n);
+        status = check_end(multi, &from, "A", ia, ja, m, n);
     if (status == RUNG_SUCCESS)
-        status = check_end(multi, &to, "B", m, n);
+        status = check_end(multi, &to, "B", ib, jb, m, n);
     const char *const where[] = {"m", "n", "ia", "ja", "ib", "jb"};
     const int64_t values[] = {m, n, ia, ja, ib, jb};
     multi_record record = {.count = 0};

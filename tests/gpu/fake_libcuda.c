@@ -564,6 +564,8 @@ CALL(cuDeviceTotalMem_v2, size_t *bytes, CUdevice device)
 CALL(cuDevicePrimaryCtxRetain, CUcontext *context, CUdevice device)
 {
     ENTER();
+    while (gettid() != getpid() && __atomic_load_n(&state.hold, __ATOMIC_ACQUIRE))
+        sched_yield();
     *context = (CUcontext)(uintptr_t)(device + 1);
     state.primaries++;
     return CUDA_SUCCESS;
@@ -771,6 +773,8 @@ CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void *
         state.faults++;
         return CUDA_ERROR_INVALID_VALUE;
     }
+    if (config->hStream && stream_of(config->hStream)->device != current_device())
+        return (CUresult)400; /* an invalid handle */
     if (strncmp((const char *)function, "turn_", 5) == 0)
         check_turn(parameters[0], config->gridDimZ);
     if (strstr((const char *)function, "_mark"))

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -579,6 +580,49 @@ static void mixed_operands_are_refused(void **state)
     assert_int_equal(gpu->pushed, 0);
 }
 
+/* What only kernels read must be there for them: a kernel that reads host memory ends the program's work on the GPU. */
+static void what_kernels_read_is_on_their_gpu(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *here[4], *elsewhere = device_memory(1, 256), on_host[64] = {0};
+    for (int i = 0; i < 4; i++)
+        here[i] = device_memory(0, 256);
+    for (int which = 0; which < 3; which++)
+        for (int where = 0; where < 3; where++) {
+            rung_gemm g;
+            rung_gemm_init(&g);
+            g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 8;
+            g.a = here[0], g.b = here[1], g.c = here[2];
+            const float *at = where == 0 ? here[3] : where == 1 ? on_host : elsewhere;
+            g.bias_kind = which == 0 ? RUNG_BIAS_PER_COLUMN : RUNG_NO_BIAS;
+            g.bias = which == 0 ? at : NULL;
+            g.alpha_device = which == 1 ? at : NULL;
+            g.beta_device = which == 2 ? at : NULL;
+            static const char *const names[] = {"bias (", "alpha_device (", "beta_device ("};
+            if (where == 0) {
+                assert_ok(rung_gemm_run(context, &g));
+                continue;
+            }
+            empty_log();
+            assert_int_equal(rung_gemm_run(context, &g), RUNG_INVALID_ARGUMENT);
+            assert_ptr_equal(strstr(rung_last_error(), names[which]), rung_last_error());
+            assert_non_null(strstr(rung_last_error(), where == 1 ? ") is host memory, the operands lie on GPU 0"
+                                                                 : ") is another GPU's memory, the operands"));
+            assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
+            assert_ok(rung_context_set_pointers(context, RUNG_POINTERS_DEVICE)); /* who says so is not asked */
+            assert_ok(rung_gemm_run(context, &g));
+            assert_ok(rung_context_set_pointers(context, RUNG_POINTERS_AUTO));
+        }
+    assert_ok(rung_context_synchronize(context));
+    rung_context_destroy(context);
+    for (int i = 0; i < 4; i++)
+        free_device(here[i]);
+    free_device(elsewhere);
+    assert_int_equal(gpu->pushed, 0);
+}
+
 static void kernels_of_newer_chips_are_refused(void **state)
 {
     (void)state;
@@ -884,6 +928,90 @@ static void streams_of_another_gpu_are_refused(void **state)
     free_device(c);
 }
 
+/* A stream is destroyed, and another GPU's gets its address. */
+static void a_streams_address_may_be_anothers(void **state)
+{
+    (void)state;
+    int (*destroy)(void *);
+    *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
+    void *here = stream_of(0);
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
+          *c = device_memory(0, 64 * 64 * 4);
+    product p;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    rung_gemm g = p.gemm;
+    g.a = a, g.b = b, g.c = c;
+    assert_ok(rung_context_set_stream(context, here));
+    for (int i = 0; i < 3; i++) /* again, and as it was launched before */
+        assert_ok(run_rung(context, &g));
+    assert_ok(rung_context_synchronize(context));
+    assert_int_equal(destroy(here), 0);
+    assert_ptr_equal(stream_of(1), here);
+    assert_ok(rung_context_set_stream(context, here));
+    for (int i = 0; i < 3; i++) {
+        g.k = i == 2 ? 19 : 20;
+        assert_int_equal(run_rung(context, &g), RUNG_INVALID_ARGUMENT);
+        assert_non_null(strstr(rung_last_error(), ") is one of GPU 1, the context's GPU is 0"));
+    }
+    assert_int_equal(destroy(here), 0);
+    assert_ptr_equal(stream_of(0), here); /* and this GPU's again */
+    assert_ok(run_rung(context, &g));
+    assert_ok(rung_context_synchronize(context));
+    assert_int_equal(gpu->pushed, 0);
+    rung_context_destroy(context);
+    assert_int_equal(destroy(here), 0);
+    product_free(&p);
+    free_device(a);
+    free_device(b);
+    free_device(c);
+}
+
+enum { UNOPENED = 5 };
+
+static void *open_another(void *context)
+{
+    return (void *)(uintptr_t)open_context(UNOPENED, context);
+}
+
+/* libcuda refuses a process that was forked all that its parent has started. The best device is the CPU there, also
+ * where a thread of the parent was opening a GPU just then. */
+static void a_forked_process_has_no_gpu(void **state)
+{
+    (void)state;
+    rung_context *here, *there = NULL;
+    pthread_t thread;
+    void *opened;
+    int status = -1;
+    assert_ok(open_context(0, &here));
+    const int devices = gpu->devices;
+    gpu->devices = UNOPENED + 1;
+    gpu->hold = 1;
+    empty_log();
+    assert_int_equal(pthread_create(&thread, NULL, open_another, &there), 0);
+    for (int ms = 0; ms < 100000 && !strstr(gpu->log, "cuDevicePrimaryCtxRetain"); ms++)
+        usleep(1000);
+    const pid_t child = fork();
+    if (child == 0) {
+        rung_context *best;
+        alarm(60); /* where it waits for a thread that it does not have */
+        gpu->init_result = 3;
+        if (open_context(0, &best) != RUNG_DEVICE_ERROR || !strstr(rung_last_error(), "cuInit failed: "))
+            _exit(1);
+        _exit(rung_tools_gpu_count() != 0 || open_context(RUNG_DEVICE_BEST, &best) != RUNG_SUCCESS ||
+              rung_context_device(best) != RUNG_DEVICE_CPU);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    gpu->hold = 0;
+    pthread_join(thread, &opened);
+    gpu->devices = devices;
+    assert_int_equal((uintptr_t)opened, RUNG_SUCCESS);
+    assert_int_equal(status, 0);
+    rung_context_destroy(there);
+    rung_context_destroy(here);
+}
+
 /* A program that works in another context of the GPU: what it allocated there is not touched. Another GPU's is no
  * matter. */
 static void foreign_contexts_are_refused(void **state)
@@ -907,6 +1035,8 @@ static void foreign_contexts_are_refused(void **state)
     assert_non_null(
         strstr(rung_last_error(),
                "the calling thread's CUDA context is not the primary one of GPU 0: its memory is out of Rung's reach"));
+    assert_int_equal(rung_ssum(context, 40, a, c), RUNG_UNSUPPORTED);
+    assert_non_null(strstr(rung_last_error(), "its memory is out of Rung's reach"));
     assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
     assert_ok(run_rung(context, &p.gemm)); /* from host memory: in the primary context */
     assert_int_equal(gpu->pushed, 1);
@@ -1505,9 +1635,9 @@ static void a_plan_keeps_to_a_later_limit(void **state)
     g.m = M, g.n = g.ldb = g.ldc = N, g.k = g.lda = K;
     g.a = memory[0], g.b = memory[1], g.c = memory[2];
     assert_ok(rung_plan_create(&plan, context, &g));
-    const int64_t bytes = rung_plan_workspace_bytes(plan), limits[] = {0, bytes / 2, 1, -1};
+    const int64_t bytes = rung_plan_workspace_bytes(plan), limits[] = {0, bytes, bytes / 2, 1, -1};
     assert_true(bytes > 1);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         assert_ok(rung_context_set_workspace_limit(context, limits[i]));
         gpu->most_pooled = 0;
         record_with_nodes(1);
@@ -2671,7 +2801,10 @@ int main(int count, char **arguments)
         cmocka_unit_test(any_batch_fits_its_grid),
         cmocka_unit_test(staged_operands_and_parts_lie_apart),
         cmocka_unit_test(mixed_operands_are_refused),
+        cmocka_unit_test(what_kernels_read_is_on_their_gpu),
         cmocka_unit_test(streams_of_another_gpu_are_refused),
+        cmocka_unit_test(a_streams_address_may_be_anothers),
+        cmocka_unit_test(a_forked_process_has_no_gpu),
         cmocka_unit_test(kernels_of_newer_chips_are_refused),
         cmocka_unit_test(no_launch_is_out_of_the_copy_engines_reach),
         cmocka_unit_test(out_of_device_memory_is_said),

@@ -364,6 +364,10 @@ static void bad_input(void **state)
     p.b[0] = kept;
     refused(rung_redistribute(multi, -1, 2, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, 1, &d[2]),
             RUNG_INVALID_ARGUMENT, "m and n are -1 and 2: they must not be negative");
+    refused(rung_redistribute(multi, 1, 1, (const float *const *)p.a, INT64_MIN, 1, &d[0], p.c, 1, 1, &d[2]),
+            RUNG_INVALID_ARGUMENT, "elements of A from (-9223372036854775808, 1), counted from 1, are not inside");
+    refused(rung_redistribute(multi, 1, 1, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, INT64_MIN, &d[2]),
+            RUNG_INVALID_ARGUMENT, "elements of B from (1, -9223372036854775808), counted from 1, are not inside");
     refused(rung_scatter(multi, 4, kept, 1000, p.a, &d[0]), RUNG_INVALID_ARGUMENT, "root is 4: ranks go from 0 to 3");
     refused(rung_gather(multi, 0, (const float *const *)p.a, &d[0], NULL, 1000), RUNG_INVALID_ARGUMENT,
             "whole is NULL on the root, rank 0");
@@ -387,7 +391,7 @@ static void one_step_outside_is_refused(void **state)
     case_matrices(&t, good);
     parts_new(&p, good, 6, 0, &t);
     for (int i = 0; i < 3; i++)
-        for (int field = 0; field < 12; field++) {
+        for (int field = 0; field < 14; field++) {
             layout_case other = t;
             rung_matrix d[3];
             memcpy(d, good, sizeof d);
@@ -405,6 +409,8 @@ static void one_step_outside_is_refused(void **state)
             case 8: d[i].ld = rung_matrix_rows(&d[i], 0) - 1; break;
             case 9: *corner[2 * i] = 0; break;
             case 10: *corner[2 * i] = d[i].m - rows[i] + 2; break;
+            case 11: *corner[2 * i] = INT64_MIN; break;
+            case 12: *corner[2 * i + 1] = INT64_MIN; break;
             default: *corner[2 * i + 1] = d[i].n - cols[i] + 2; break;
             }
             if (run(multi, &other, d, &p) != RUNG_INVALID_ARGUMENT || !strchr(rung_last_error(), 'A' + i))

@@ -440,6 +440,8 @@ static int make_report(void)
     static const float none = 0.0f;
     static float on_device[2];
     int wrong = 0;
+    char *where = getenv("RUNG_REPORT"); /* as a program does that writes a title there */
+    memset(where, '-', strlen(where));
     reset(NULL);
     for (int i = 0; i < 2; i++)
         wrong +=
@@ -661,6 +663,29 @@ static void the_report_has_room_for_256_contexts(void **state)
         assert_non_null(strstr(text, "1792 blocks of 128 x 128, of which 512 computed"));
         assert_int_equal(strstr(text, "(some contexts could not be asked)") != NULL, i);
     }
+}
+
+/* All of a process's keys are somebody's: the drop-in has none, and puts nothing where others have theirs. */
+static int call_without_keys(void)
+{
+    enum { MOST = 4096 };
+    static pthread_key_t keys[MOST];
+    int count = 0, wrong = 0;
+    reset(NULL);
+    while (count < MOST && pthread_key_create(&keys[count], NULL) == 0)
+        count++;
+    for (int i = 0; i < count; i++)
+        wrong += pthread_setspecific(keys[i], &keys[i]) != 0;
+    wrong += count == MOST || plain() != 0 || seen_count != 1;
+    for (int i = 0; i < count; i++)
+        wrong += pthread_getspecific(keys[i]) != &keys[i];
+    return wrong != 0;
+}
+
+static void nobodys_key_is_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(in_process("keys", "RUNG_REPORT", NULL), 0);
 }
 
 static void call_again(void *unused)
@@ -1363,6 +1388,7 @@ int main(int argc, char **argv)
     if (argc > 2)
         return strcmp(argv[2], "maths") == 0      ? check_maths()
                : strcmp(argv[2], "children") == 0 ? make_children()
+               : strcmp(argv[2], "keys") == 0     ? call_without_keys()
                : strcmp(argv[2], "unlike") == 0   ? make_unlike_calls()
                                                   : make_report();
     const struct CMUnitTest tests[] = {
@@ -1378,6 +1404,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(the_report_has_room_for_256_contexts, reset),
         cmocka_unit_test_setup(gpus_that_there_is_no_room_for_are_handed_on, reset),
         cmocka_unit_test_setup(a_thread_may_call_while_it_ends, reset),
+        cmocka_unit_test_setup(nobodys_key_is_taken, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
         cmocka_unit_test_setup(what_is_half_done_is_not_handed_on, reset),

@@ -100,6 +100,7 @@ typedef struct rung_cuda {
 
 /* Gets a GPU's shared state (primary context, loaded modules), which is made once per process and kept until exit. */
 rung_status rung_gpu_get(int index, rung_gpu **gpu);
+const rung_driver *rung_gpu_driver(const rung_gpu *gpu);
 const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);

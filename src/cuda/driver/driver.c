@@ -64,6 +64,7 @@ rung_status rung_driver_open(const rung_driver **driver)
     *driver = &table;
     if (open_status != RUNG_SUCCESS)
         return rung_fail(open_status, "%s", open_error);
+    CU_TRY(&table, init(0)); /* a process that was forked is refused what its parent has started */
     return RUNG_SUCCESS;
 }
 

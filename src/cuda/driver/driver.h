@@ -103,7 +103,8 @@ typedef struct rung_driver {
     CUresult(CUDAAPI *library_named)(CUlibrary *library, const char *stem);
 } rung_driver;
 
-/* Opens libcuda once for the process and initialises it; any thread. RUNG_LIBCUDA names another file (tests). */
+/* Opens libcuda once for the process and initialises it; any thread. RUNG_LIBCUDA names another file (tests). A forked
+ * process whose parent has done so has no driver. */
 rung_status rung_driver_open(const rung_driver **driver);
 
 /* Makes a status of a driver's error, with a sentence such as "cuMemAlloc failed:

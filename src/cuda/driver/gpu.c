@@ -134,10 +134,8 @@ out:
     return status;
 }
 
-static rung_status open_beside_recordings(int index, rung_gpu **out)
+static rung_status open_beside_recordings(const rung_driver *driver, int index, rung_gpu **out)
 {
-    const rung_driver *driver;
-    RUNG_TRY(rung_driver_open(&driver));
     rung_thread_mode mode = rung_driver_relax(driver);
     rung_status status = open_gpu(driver, index, out);
     rung_driver_put_back(driver, mode);
@@ -148,13 +146,20 @@ rung_status rung_gpu_get(int index, rung_gpu **gpu)
 {
     if (index < 0 || index >= RUNG_MOST_GPUS)
         return rung_fail(RUNG_NO_DEVICE, "GPU %d was asked for: numbers go from 0 to %d", index, RUNG_MOST_GPUS - 1);
+    const rung_driver *driver;
     rung_status status = RUNG_SUCCESS;
+    RUNG_TRY(rung_driver_open(&driver)); /* before the lock, which a thread of the parent may have had at the fork */
     pthread_mutex_lock(&gpus_lock);
     if (!gpus[index])
-        status = open_beside_recordings(index, &gpus[index]);
+        status = open_beside_recordings(driver, index, &gpus[index]);
     *gpu = gpus[index];
     pthread_mutex_unlock(&gpus_lock);
     return status;
+}
+
+const rung_driver *rung_gpu_driver(const rung_gpu *gpu)
+{
+    return gpu->driver;
 }
 
 const rung_machine *rung_gpu_machine(const rung_gpu *gpu)

@@ -23,7 +23,7 @@ static rung_status cuda_open(const rung_config *config, void **state)
     rung_cuda *cuda = calloc(1, sizeof *cuda);
     if (!cuda)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU context (%zu bytes)", sizeof *cuda);
-    rung_driver_open(&cuda->driver);
+    cuda->driver = rung_gpu_driver(gpu);
     cuda->gpu = gpu;
     cuda->machine = rung_gpu_machine(gpu);
     cuda->index = config->device == RUNG_DEVICE_BEST ? 0 : config->device;
@@ -142,7 +142,7 @@ static void cuda_close(void *state)
 static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 {
     return (cuda->config.workspace_limit_bytes || choice->kernel->role == RUNG_PRODUCTION) &&
-           rung_choice_workspace_bytes(choice) > rung_workspace_limit(&cuda->config);
+           !rung_workspace_allows(&cuda->config, rung_choice_workspace_bytes(choice));
 }
 
 /* Lends the launch its workspace, or leaves all to a launcher that has a run() of its own. */
@@ -252,6 +252,29 @@ static rung_status check_stream(rung_cuda *cuda)
     return RUNG_SUCCESS;
 }
 
+static rung_status refuse_foreign(const rung_cuda *cuda, const entered *before)
+{
+    if (before->foreign)
+        return rung_fail(RUNG_UNSUPPORTED,
+                         "the calling thread's CUDA context is not the primary one of GPU %d: its memory is out of "
+                         "Rung's reach",
+                         cuda->index);
+    return RUNG_SUCCESS;
+}
+
+/* A stream is known by its address, which another GPU's stream may have since: where the driver refuses a launch, the
+ * stream is asked about again. What is half done is told as it failed. */
+static rung_status blame_stream(rung_cuda *cuda, rung_status status)
+{
+    char why[512];
+    if (status != RUNG_DEVICE_ERROR || !cuda->known_stream || cuda->known_stream != cuda->config.stream ||
+        cuda->writes != cuda->writes_before)
+        return status;
+    snprintf(why, sizeof why, "%s", rung_last_error());
+    cuda->known_stream = NULL;
+    return check_stream(cuda) == RUNG_INVALID_ARGUMENT ? RUNG_INVALID_ARGUMENT : rung_fail(status, "%s", why);
+}
+
 static rung_status run_entered(rung_cuda *cuda, const entered *before, const rung_choice *choice,
                                const rung_problem *problem, rung_rerun *rerun)
 {
@@ -265,11 +288,7 @@ static rung_status run_entered(rung_cuda *cuda, const entered *before, const run
                          cuda->config.stream);
     if (on_host)
         return run_staged(cuda, choice, problem);
-    if (before->foreign)
-        return rung_fail(RUNG_UNSUPPORTED,
-                         "the calling thread's CUDA context is not the primary one of GPU %d: its memory is out of "
-                         "Rung's reach",
-                         cuda->index);
+    RUNG_TRY(refuse_foreign(cuda, before));
     return rerun ? run_again(cuda, choice, problem, rerun) : run_on_device(cuda, choice, problem);
 }
 
@@ -281,6 +300,7 @@ static rung_status cuda_run(void *state, const rung_choice *choice, const rung_p
     cuda->writes_before = cuda->writes;
     RUNG_TRY(enter(cuda, &before));
     rung_status status = run_entered(cuda, &before, choice, problem, rerun);
+    status = blame_stream(cuda, status);
     leave(cuda, &before);
     return status;
 }
@@ -302,6 +322,8 @@ static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *resu
     entered before;
     RUNG_TRY(enter_to_wait(cuda, &before));
     rung_status status = check_stream(cuda);
+    if (status == RUNG_SUCCESS)
+        status = refuse_foreign(cuda, &before);
     if (status == RUNG_SUCCESS)
         status = rung_reduce_run(cuda, NULL, n, x, result);
     leave(cuda, &before);

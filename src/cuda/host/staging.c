@@ -30,6 +30,22 @@ static rung_status find_place(rung_cuda *cuda, const void *pointer, place *found
     return RUNG_SUCCESS;
 }
 
+/* Refuses what only kernels read where it is not device memory of this GPU. Operands are. */
+static rung_status check_others(rung_cuda *cuda, const rung_problem *p)
+{
+    const void *others[] = {p->bias_kind ? p->bias : NULL, p->alpha_device, p->beta_device};
+    static const char *const names[] = {"bias", "alpha_device", "beta_device"};
+    for (int i = 0; i < 3; i++) {
+        place found = ON_DEVICE;
+        if (others[i])
+            RUNG_TRY(find_place(cuda, others[i], &found));
+        if (found != ON_DEVICE)
+            return rung_fail(RUNG_INVALID_ARGUMENT, "%s (%p) is %s memory, the operands lie on GPU %d", names[i],
+                             others[i], found == ON_HOST ? "host" : "another GPU's", cuda->index);
+    }
+    return RUNG_SUCCESS;
+}
+
 rung_status rung_operands_where(rung_cuda *cuda, const rung_problem *p, int *on_host)
 {
     *on_host = cuda->config.pointers == RUNG_POINTERS_HOST;
@@ -52,7 +68,7 @@ rung_status rung_operands_where(rung_cuda *cuda, const rung_problem *p, int *on_
                              first == ON_HOST ? "host" : "device");
     }
     *on_host = first == ON_HOST;
-    return RUNG_SUCCESS;
+    return *on_host ? RUNG_SUCCESS : check_others(cuda, p);
 }
 
 /* A rectangle of floats that lies in host memory with one leading dimension and on the device with another. */

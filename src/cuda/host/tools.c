@@ -64,7 +64,7 @@ rung_status rung_tools_open(rung_tools **out, int gpu)
     rung_status status;
     int pushed = 0;
     RUNG_TRY_OUT(rung_gpu_get(gpu, &tools->gpu));
-    RUNG_TRY_OUT(rung_driver_open(&tools->driver));
+    tools->driver = rung_gpu_driver(tools->gpu);
     RUNG_TRY_OUT(describe(tools, gpu));
     CU_TRY_OUT(tools->driver, context_push(rung_gpu_context(tools->gpu)));
     pushed = 1;

@@ -216,7 +216,7 @@ static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel
 static int64_t limit_of(const rung_config *config, const rung_problem *p)
 {
     const int64_t panel_bytes = (int64_t)512 << 20;
-    return config->workspace_limit_bytes || p->arrays ? rung_workspace_limit(config) : panel_bytes;
+    return config->workspace_limit_bytes || p->arrays ? rung_workspace_limit(config) - RUNG_TICKET_BYTES : panel_bytes;
 }
 
 int accurate_may_look(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part)
