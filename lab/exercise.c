@@ -186,8 +186,11 @@ static rung_status read_goals(lab_exercise *e)
         char key[24] = "";
         int used = 0;
         sscanf(line, "%23s %n", key, &used);
-        if (!read_line(e, key, line + used))
+        if (!read_line(e, key, line + used)) {
+            for (char *at = line; at < end; at++) /* it is told whole, though its words were taken apart */
+                *at = *at ? *at : ' ';
             status = lab_fail(RUNG_INVALID_ARGUMENT, "%s line %d cannot be read: %s", path, number, line);
+        }
     }
     if (status == RUNG_SUCCESS && ferror(from))
         status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", path);
