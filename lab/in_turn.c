@@ -126,7 +126,7 @@ static int agree(const product *p, const char *line)
         multiply(&libraries[i], p, 0);
         memcpy(i ? result : first, p->c[0], floats * sizeof *old);
         double apart = 0.0;
-        for (size_t at = 0; i && at < floats; at++)
+        for (size_t at = 0; i && at < floats && !isnan(apart); at++) /* nothing is further apart */
             if (!(fabs((double)result[at] - (double)first[at]) <= apart))
                 apart = fabs((double)result[at] - (double)first[at]);
         if (apart <= 1e-5 * (p->k + 10.0))

@@ -587,7 +587,10 @@ rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_cas
         snprintf(verdict->why, sizeof verdict->why, "%s", lab_error());
         return RUNG_SUCCESS;
     }
-    if (status != RUNG_SUCCESS)
-        fail(verdict, "%s: %s", rung_status_name(status), lab_error());
-    return status == RUNG_DEVICE_ERROR ? status : RUNG_SUCCESS;
+    if (status == RUNG_SUCCESS)
+        return RUNG_SUCCESS;
+    const char *sentence = lab_error();
+    fail(verdict, "%s: %s", rung_status_name(status), sentence);
+    /* Whoever stops here tells it, too. */
+    return status == RUNG_DEVICE_ERROR ? lab_fail(status, "%s", sentence) : RUNG_SUCCESS;
 }

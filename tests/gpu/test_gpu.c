@@ -2409,6 +2409,14 @@ static rung_status live(rung_context *context, life *l)
     return status;
 }
 
+/* Asks a context what is no product. */
+static rung_status ask(rung_context *context)
+{
+    rung_guard_counts counts;
+    rung_status status = rung_context_guard_counts(context, &counts);
+    return status == RUNG_SUCCESS ? rung_context_synchronize(context) : status;
+}
+
 /* Returns what the first product answered; the context is opened, used and closed. What failed once fails no more:
  * later products make the calls that they make without a failure, so that nothing stays lent that failed. */
 static rung_status whole_life(life *l)
@@ -2424,6 +2432,8 @@ static rung_status whole_life(life *l)
         status = rung_context_set_stream(context, l->stream);
     if (status == RUNG_SUCCESS)
         status = live(context, l);
+    if (status == RUNG_SUCCESS)
+        status = ask(context);
     snprintf(l->said, sizeof l->said, "%s", status == RUNG_SUCCESS ? "" : rung_last_error());
     for (int i = 0; i < LATER_CALLS && !gpu->lost_call; i++) {
         const long before = gpu->calls;

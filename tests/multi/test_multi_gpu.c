@@ -475,6 +475,28 @@ static void large_host_operands(void **state)
     product_free(&p);
 }
 
+/* What a larger product did not get of memory is asked for anew, and what a smaller one had before it is gone. */
+static void memory_that_was_refused_is_not_there(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    product large;
+    product_new(&large, RUNG_COL_MAJOR, 0, 0, 400, 300, 200, 0, 1, 1);
+    large.gemm.beta = 0.0f;
+    assert_ok(open_gpus(&multi, 2, 20.0));
+    host_case(multi, 1, 0, 200, 150, 100);
+    gpu->fail_name = "cuMemAlloc_v2";
+    gpu->fail_result = 2;
+    assert_int_equal(run_from_host(multi, &large), RUNG_OUT_OF_MEMORY);
+    gpu->fail_name = NULL;
+    host_case(multi, 1, 0, 200, 150, 100);
+    product_reset(&large);
+    assert_ok(run_from_host(multi, &large));
+    product_check(&large, "after memory was refused");
+    rung_multi_destroy(multi);
+    product_free(&large);
+}
+
 /* A broken context answers each call by the failure that broke it, and moves nothing any more, though the GPUs would.
  */
 static void is_of_no_more_use(rung_multi *multi, const layout_case *t, const rung_matrix d[3], parts *p)
@@ -726,6 +748,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(the_least_is_brought, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(tiles_wait_for_their_buffers, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(large_host_operands, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(memory_that_was_refused_is_not_there, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(a_failed_product_is_forgotten, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(whole_matrices_come_and_go, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(spans_are_taken, no_failure, nothing_left_open),

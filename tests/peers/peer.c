@@ -1,6 +1,7 @@
-/* Two stand-ins for libraries of a CPU. Both have the functions that a BLAS has, one of which calls the other.
+/* Three stand-ins for libraries of a CPU. All have the functions that a BLAS has, one of which calls the other.
  * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. It names as its kernels what
- * OPENBLAS_CORETYPE told it when it was loaded. Otherwise sgemm_ fills C with zeros. */
+ * OPENBLAS_CORETYPE told it when it was loaded. NO_NUMBER: it multiplies, and C's first element is no number. Otherwise
+ * sgemm_ fills C with zeros. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -17,7 +18,7 @@ void sgemm_(int m, int n, int k, const float *a, int lda, const float *b, int ld
     for (ptrdiff_t i = 0; i < m; i++)
         for (ptrdiff_t j = 0; j < n; j++) {
             float sum = 0.0f;
-#ifdef OFFERS
+#if defined OFFERS || defined NO_NUMBER
             for (ptrdiff_t p = 0; p < k; p++)
                 sum += a[i + p * lda] * b[p + j * ldb];
 #else
@@ -25,6 +26,9 @@ void sgemm_(int m, int n, int k, const float *a, int lda, const float *b, int ld
 #endif
             c[i + j * ldc] = sum;
         }
+#ifdef NO_NUMBER
+    c[0] = __builtin_nanf("");
+#endif
 }
 
 void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,

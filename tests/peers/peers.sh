@@ -3,9 +3,9 @@
 # beside one that offers its functions to all. And a peer that errs as no product does fails the bench by name. A setting
 # that one peer is told holds for that one.
 # And what lab/beside_blas.c says of a BLAS whose times are known, and lab/in_turn.c of libraries that agree and that do not.
-# usage: peers.sh RUNG OFFERING ZEROS BESIDE LIBBESIDE IN_TURN LIBRUNG
+# usage: peers.sh RUNG OFFERING ZEROS BESIDE LIBBESIDE IN_TURN LIBRUNG NO_NUMBER
 set -eu
-rung=$1 offering=$2 zeros=$3 beside=$4 library=$5 in_turn=$6 librung=$7
+rung=$1 offering=$2 zeros=$3 beside=$4 library=$5 in_turn=$6 librung=$7 no_number=$8
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 bench() { RUNG_MKL=$offering RUNG_BLIS=$zeros "$rung" bench --device cpu --threads 1 --budget-ms 5 --against "$1" 16x24x32 >"$log" 2>&1; }
@@ -55,6 +55,10 @@ code=0
 shapes | "$in_turn" 1 0 rung="$librung" blas="$offering" zeros="$zeros" >"$log" || code=$?
 [ $code = 1 ] && [ "$(grep -c '^# zeros differs from rung by [0-9.]*: NN' "$log")" = 2 ] && ! grep -q '^# blas differs' "$log" ||
     { cat "$log"; echo "in_turn: exit code $code; who computes zeros was not told"; exit 1; }
+code=0
+shapes | "$in_turn" 1 0 rung="$librung" wrong="$no_number" >"$log" || code=$? # of all elements the first alone
+[ $code = 1 ] && [ "$(grep -c '^# wrong differs from rung by -*nan: NN' "$log")" = 2 ] ||
+    { cat "$log"; echo "in_turn: exit code $code; who computes what is no number was not told"; exit 1; }
 for words in "1 0 rung=$librung" "0 0 rung=$librung blas=$offering" "1 0 $librung blas=$offering" "1 0 rung=$librung blas=/nowhere/library.so" \
     "1 0 rung=$librung none=libm.so.6" "4097 0 rung=$librung blas=$offering"; do
     code=0

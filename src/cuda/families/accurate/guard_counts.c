@@ -1,6 +1,8 @@
 /* The guard's counters: three words of device memory that live as long as the context. */
 #include "cuda/families/accurate/accurate.h"
 
+#include <string.h>
+
 rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts)
 {
     if (!cuda->guard_counts) {
@@ -19,7 +21,9 @@ rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts)
 
 rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts)
 {
-    unsigned long long values[3] = {0, 0, 0};
+    /* Where the wait fails the copy may come when this has returned: it must not find another call's variables here. */
+    static _Thread_local unsigned long long values[3];
+    memset(values, 0, sizeof values);
     if (cuda->guard_counts) {
         CU_TRY(cuda->driver,
                copy_to_host(values, rung_device_address(cuda->guard_counts), sizeof values, cuda->config.stream));
