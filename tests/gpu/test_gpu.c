@@ -995,9 +995,12 @@ static void a_forked_process_has_no_gpu(void **state)
     const pid_t child = fork();
     if (child == 0) {
         rung_context *best;
-        alarm(60); /* where it waits for a thread that it does not have */
-        gpu->init_result = 3;
-        if (open_context(0, &best) != RUNG_DEVICE_ERROR || !strstr(rung_last_error(), "cuInit failed: "))
+        alarm(60);            /* where it waits for a thread that it does not have */
+        gpu->init_result = 3; /* CUDA_ERROR_NOT_INITIALIZED */
+        if (open_context(0, &best) != RUNG_NO_DEVICE ||
+            strcmp(rung_last_error(),
+                   "this process was forked after its parent had started the NVIDIA driver, which then has no GPU for "
+                   "it: start it anew ('spawn' in Python's multiprocessing), or use the CPU") != 0)
             _exit(1);
         _exit(rung_tools_gpu_count() != 0 || open_context(RUNG_DEVICE_BEST, &best) != RUNG_SUCCESS ||
               rung_context_device(best) != RUNG_DEVICE_CPU);

@@ -64,8 +64,13 @@ rung_status rung_driver_open(const rung_driver **driver)
     *driver = &table;
     if (open_status != RUNG_SUCCESS)
         return rung_fail(open_status, "%s", open_error);
-    CU_TRY(&table, init(0)); /* a process that was forked is refused what its parent has started */
-    return RUNG_SUCCESS;
+    const CUresult result = table.init(0);
+    if (result == CUDA_ERROR_NOT_INITIALIZED) /* it was started, in another process */
+        return rung_fail(
+            RUNG_NO_DEVICE,
+            "this process was forked after its parent had started the NVIDIA driver, which then has no GPU "
+            "for it: start it anew ('spawn' in Python's multiprocessing), or use the CPU");
+    return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(&table, result, "init(0)");
 }
 
 /* Returns the driver's name of a call that is written as launch(...) or as cuLaunchKernelEx. */
