@@ -348,11 +348,11 @@ static void variables_mean_what_they_say(void **state)
     static const struct {
         const char *value;
         int device, flag;
-    } table[] = {{NULL, DEFAULT, 0},    {"", DEFAULT, 0},     {"cpu", CPU, 1},       {"gpu", 0, 1},
-                 {"0", 0, 0},           {"1", 1, 1},          {"gpu0", 0, 1},        {"gpu1", 1, 1},
-                 {"gpu12", 12, 1},      {"9999", 9999, 1},    {"10000", DEFAULT, 1}, {"-1", DEFAULT, 1},
-                 {"gpu1x", DEFAULT, 1}, {"GPU1", DEFAULT, 1}, {"gpux", DEFAULT, 1},  {"cpu1", DEFAULT, 1},
-                 {" 1", DEFAULT, 1},    {"gp", DEFAULT, 1}};
+    } table[] = {{NULL, DEFAULT, 0},    {"", DEFAULT, 0},     {"cpu", CPU, 0},       {"gpu", 0, 0},
+                 {"0", 0, 0},           {"1", 1, 1},          {"gpu0", 0, 0},        {"gpu1", 1, 0},
+                 {"gpu12", 12, 0},      {"9999", 9999, 0},    {"10000", DEFAULT, 0}, {"-1", DEFAULT, 0},
+                 {"gpu1x", DEFAULT, 0}, {"GPU1", DEFAULT, 0}, {"gpux", DEFAULT, 0},  {"cpu1", DEFAULT, 0},
+                 {" 1", DEFAULT, 0},    {"gp", DEFAULT, 0}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         table[i].value ? setenv("RUNG_DEVICE", table[i].value, 1) : unsetenv("RUNG_DEVICE");
         const int device = setting_device("the test", DEFAULT), flag = setting_flag("RUNG_DEVICE");
