@@ -317,6 +317,12 @@ static inline int is_short_rows(const rung_cpu_args *p)
            !writes_parts_of_lines(p) && !(p->n <= TURNED_COLUMNS && is_cheaper_transposed(p));
 }
 
+/* Returns how many of the last columns fill no vector, or no half of one where the processor halves them. */
+static inline int columns_over(const rung_cpu_args *p)
+{
+    return (int)(p->n & ((halves_vectors(p) ? p->kernel->half : p->kernel)->vl - 1));
+}
+
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile, of half a vector where
  * the processor halves them, would be empty. A has k
  * innermost, k is long enough for what adding up lanes costs (less, where three vectors are loaded a cycle), and rows
@@ -325,7 +331,7 @@ static inline int is_short_rows(const rung_cpu_args *p)
 static inline int last_as_dots(const rung_cpu_args *p)
 {
     enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
-    int rest = (int)(p->n & ((halves_vectors(p) ? p->kernel->half : p->kernel)->vl - 1));
+    const int rest = columns_over(p);
     enum { STEPS_OF_NO_OTHERS = 100, STEPS_OF_FEWEST_AND_NO_OTHERS = 40 };
     enum { ROWS_OF_NO_OTHERS = 60, STEPS_OF_NO_OTHERS_AND_ROWS = 26 };
     enum { STEPS_OF_THREE_LOADS = 32, STEPS_OF_THREE_LOADS_NARROW = 16 };

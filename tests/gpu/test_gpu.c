@@ -895,6 +895,23 @@ static void a_large_workspace_takes_no_buffer(void **state)
     empty_log();
 }
 
+/* Makes a product and returns it with operands on GPU 0. */
+static rung_gemm on_device(product *p)
+{
+    product_new(p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    rung_gemm g = p->gemm;
+    g.a = device_memory(0, 64 * DEEP * 4), g.b = device_memory(0, 64 * DEEP * 4), g.c = device_memory(0, 64 * 64 * 4);
+    return g;
+}
+
+static void free_on_device(product *p, const rung_gemm *g)
+{
+    product_free(p);
+    free_device((void *)(uintptr_t)g->a);
+    free_device((void *)(uintptr_t)g->b);
+    free_device(g->c);
+}
+
 /* Its launches would fail one by one: nothing is launched, and the context works on with a stream of its own GPU. */
 static void streams_of_another_gpu_are_refused(void **state)
 {
@@ -902,12 +919,8 @@ static void streams_of_another_gpu_are_refused(void **state)
     void *here = stream_of(0), *elsewhere = stream_of(1);
     rung_context *context;
     assert_ok(open_context(0, &context));
-    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
-          *c = device_memory(0, 64 * 64 * 4);
     product p;
-    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
-    rung_gemm g = p.gemm;
-    g.a = a, g.b = b, g.c = c;
+    rung_gemm g = on_device(&p);
     for (int on_host = 0; on_host < 2; on_host++) {
         assert_ok(rung_context_set_stream(context, elsewhere));
         empty_log();
@@ -922,10 +935,7 @@ static void streams_of_another_gpu_are_refused(void **state)
     assert_ok(rung_context_synchronize(context));
     assert_int_equal(gpu->pushed, 0);
     rung_context_destroy(context);
-    product_free(&p);
-    free_device(a);
-    free_device(b);
-    free_device(c);
+    free_on_device(&p, &g);
 }
 
 /* A stream is destroyed, and another GPU's gets its address. */
@@ -937,12 +947,8 @@ static void a_streams_address_may_be_anothers(void **state)
     void *here = stream_of(0);
     rung_context *context;
     assert_ok(open_context(0, &context));
-    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
-          *c = device_memory(0, 64 * 64 * 4);
     product p;
-    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
-    rung_gemm g = p.gemm;
-    g.a = a, g.b = b, g.c = c;
+    rung_gemm g = on_device(&p);
     assert_ok(rung_context_set_stream(context, here));
     for (int i = 0; i < 3; i++) /* again, and as it was launched before */
         assert_ok(run_rung(context, &g));
@@ -962,10 +968,7 @@ static void a_streams_address_may_be_anothers(void **state)
     assert_int_equal(gpu->pushed, 0);
     rung_context_destroy(context);
     assert_int_equal(destroy(here), 0);
-    product_free(&p);
-    free_device(a);
-    free_device(b);
-    free_device(c);
+    free_on_device(&p, &g);
 }
 
 enum { UNOPENED = 5 };
@@ -1026,19 +1029,15 @@ static void foreign_contexts_are_refused(void **state)
     *(void **)&pop = dlsym(dlopen(stand_in, RTLD_NOW), "cuCtxPopCurrent_v2");
     rung_context *context;
     assert_ok(open_context(0, &context));
-    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
-          *c = device_memory(0, 64 * 64 * 4);
     product p;
-    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
-    rung_gemm g = p.gemm;
-    g.a = a, g.b = b, g.c = c;
+    rung_gemm g = on_device(&p);
     push((void *)(uintptr_t)(1 + FAKE_OTHER_CONTEXT));
     empty_log();
     assert_int_equal(run_rung(context, &g), RUNG_UNSUPPORTED);
     assert_non_null(
         strstr(rung_last_error(),
                "the calling thread's CUDA context is not the primary one of GPU 0: its memory is out of Rung's reach"));
-    assert_int_equal(rung_ssum(context, 40, a, c), RUNG_UNSUPPORTED);
+    assert_int_equal(rung_ssum(context, 40, g.a, g.c), RUNG_UNSUPPORTED);
     assert_non_null(strstr(rung_last_error(), "its memory is out of Rung's reach"));
     assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
     assert_ok(run_rung(context, &p.gemm)); /* from host memory: in the primary context */
@@ -1048,10 +1047,7 @@ static void foreign_contexts_are_refused(void **state)
     assert_ok(run_rung(context, &g));
     pop(&popped);
     rung_context_destroy(context);
-    product_free(&p);
-    free_device(a);
-    free_device(b);
-    free_device(c);
+    free_on_device(&p, &g);
 }
 
 /* Calls that wait, allocate and load, while another thread records a graph: in relaxed mode all of them, and the thread

@@ -162,22 +162,31 @@ static void nothing_is_kept(void)
     expect(CALL(cuMemHostAlloc, &host, SIZE_MAX / 2, 0), CUDA_ERROR_OUT_OF_MEMORY, "more than there is");
 }
 
+/* Finds a kernel by its file. Returns 0 of a real driver, which has none of its own. */
+static int find_kernel(const char *name, CUlibrary *kernels, CUfunction *f)
+{
+    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
+    CUkernel kernel;
+    if (!named)
+        return 0;
+    expect(named(kernels, name), CUDA_SUCCESS, "a kernel's file");
+    expect(CALL(cuLibraryGetKernel, &kernel, *kernels, name), CUDA_SUCCESS, "a kernel");
+    expect(CALL(cuKernelGetFunction, f, kernel), CUDA_SUCCESS, "its function");
+    return 1;
+}
+
 /* Launches of the first rung, of a product without elements. */
 static void launches(void)
 {
     static uint64_t nothing[512];
     void *parameters[] = {nothing};
-    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
     CUlibrary kernels;
     CUkernel kernel;
     CUfunction f;
-    if (!named)
-        return; /* a real driver, which has no kernels of its own */
-    expect(named(&kernels, "l01_naive"), CUDA_SUCCESS, "a kernel's file");
+    if (!find_kernel("l01_naive", &kernels, &f))
+        return;
     expect(CALL(cuLibraryGetKernel, &kernel, kernels, "no_such_kernel"), CUDA_ERROR_NOT_FOUND,
            "a kernel that is not there");
-    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l01_naive"), CUDA_SUCCESS, "a kernel");
-    expect(CALL(cuKernelGetFunction, &f, kernel), CUDA_SUCCESS, "its function");
     static const struct {
         unsigned grid[3], block[3], shared;
         int set; /* shared memory that it is allowed to have before; 0: nothing is set */
@@ -218,9 +227,7 @@ static void launches(void)
     /* What a kernel declares itself counts, too. */
     CUfunction tile;
     int own = 0;
-    expect(named(&kernels, "l04_shared_16x16"), CUDA_SUCCESS, "the file of a kernel with tiles");
-    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l04_shared_16x16"), CUDA_SUCCESS, "a kernel with tiles");
-    expect(CALL(cuKernelGetFunction, &tile, kernel), CUDA_SUCCESS, "its function");
+    find_kernel("l04_shared_16x16", &kernels, &tile);
     expect(CALL(cuFuncGetAttribute, &own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, tile), CUDA_SUCCESS, "its tiles");
     expect(own == 2 * 16 * 16 * 4 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "the bytes of its tiles");
     for (int more = 0; more < 8; more += 4)
@@ -244,16 +251,11 @@ static void reasons(void)
 {
     static uint64_t nothing[512];
     void *parameters[] = {nothing};
-    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
     CUlibrary kernels;
-    CUkernel kernel;
     CUfunction f;
     const char *text = "";
-    if (!named)
+    if (!find_kernel("l04_shared_16x16", &kernels, &f))
         return;
-    expect(named(&kernels, "l04_shared_16x16"), CUDA_SUCCESS, "a kernel's file");
-    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l04_shared_16x16"), CUDA_SUCCESS, "a kernel of 256 threads");
-    expect(CALL(cuKernelGetFunction, &f, kernel), CUDA_SUCCESS, "its function");
     CUlaunchAttribute pairs = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                .value.clusterDim = {.x = 2, .y = 1, .z = 1}};
     static const struct {

@@ -9,7 +9,7 @@ enum { STRIP = 512 }; /* rows of C, whose columns lie side by side before they a
 static int last_as_rows(const rung_cpu_args *p)
 {
     enum { MOST = 4, COLUMNS_LEAST = 32, ROWS_LEAST = 32, STEPS_LEAST = 24 };
-    int rest = (int)(p->n & ((halves_vectors(p) ? p->kernel->half : p->kernel)->vl - 1));
+    const int rest = columns_over(p);
     return rest <= MOST && p->n >= COLUMNS_LEAST && p->m >= ROWS_LEAST && p->k >= STEPS_LEAST ? rest : 0;
 }
 
