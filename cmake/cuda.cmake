@@ -5,7 +5,7 @@
 #
 # A kernel file is compiled by nvcc once for each chip: device/sm_90a/<stem>.cubin (rewritten by a tool where the stem asks for
 # it, see below) and device/sm_80/<stem>.fatbin (machine code and PTX for later chips; rows of architecture 90 have none). What
-# ptxas said stands in <stem>.ptxas beside it. device/sm_75 has the rows of architecture 75: rungs without asynchronous copies. A module is the compressed images of all kernel files, each as the symbol
+# ptxas said stands in <stem>.ptxas beside it. device/sm_75 has the rows of architecture 75: rungs without asynchronous copies. A module is the images of all kernel files, each as the symbol
 # rung_image_<stem>; the library opens the module of the chip that it finds (src/cuda/driver/images.c). The lens compiles the
 # same files with the host compiler when they are asked for (src/lens/objects.c).
 #
@@ -88,14 +88,6 @@ endif()
 
 include(${PROJECT_SOURCE_DIR}/cmake/sass.cmake)
 
-set(RUNG_COMPRESS --compress-all)
-if(RUNG_HAVE_NVCC)
-  execute_process(COMMAND ${RUNG_FATBINARY} --help OUTPUT_VARIABLE fatbinary_help ERROR_VARIABLE fatbinary_help)
-  if(fatbinary_help MATCHES "compress-mode")
-    set(RUNG_COMPRESS --compress-mode=size)
-  endif()
-endif()
-
 set(RUNG_NVCC_FLAGS -O3 --Werror all-warnings -Xptxas -v -I${PROJECT_SOURCE_DIR}/src/cuda -I${PROJECT_SOURCE_DIR}/src
   -I${PROJECT_SOURCE_DIR}/src/cuda/api -I${PROJECT_SOURCE_DIR}/include)
 
@@ -110,7 +102,8 @@ function(rung_kernel stem source arch)
   endif()
 endfunction()
 
-# Compiles one kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.
+# Compiles one kernel file for one chip: <folder>/<stem>.fatbin, the image, and <stem>.ptxas. Hopper's images are not compressed:
+# the driver uses them where they lie, and a kernel's first launch takes a third of the time.
 function(rung_image stem source folder)
   get_property(nvcc_only GLOBAL PROPERTY RUNG_NVCC_ONLY_${stem}) # what the lens's compiler is not told
   set(flags ${ARGN} ${nvcc_only})
@@ -119,14 +112,14 @@ function(rung_image stem source folder)
     rung_sass_step(${stem} ${base}.cubin post tool)
     set(compiled ${base}.cubin)
     set(form -cubin -gencode arch=compute_90a,code=sm_90a)
-    set(pack COMMAND ${RUNG_FATBINARY} --64 ${RUNG_COMPRESS} --create=${base}.fatbin --image3=kind=elf,sm=90a,file=${base}.cubin)
+    set(pack COMMAND ${RUNG_FATBINARY} --64 --create=${base}.fatbin --image3=kind=elf,sm=90a,file=${base}.cubin)
     set(by_products ${base}.cubin)
   else()
     set(post)
     set(tool)
     set(compiled ${base}.fatbin)
     string(REGEX MATCH "[0-9]+$" chip ${folder})
-    set(form -fatbin ${RUNG_COMPRESS} -gencode arch=compute_${chip},code=sm_${chip}
+    set(form -fatbin -gencode arch=compute_${chip},code=sm_${chip}
       -gencode arch=compute_${chip},code=compute_${chip})
     set(pack)
     set(by_products)

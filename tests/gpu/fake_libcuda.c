@@ -640,9 +640,12 @@ CALL(cuCtxSynchronize, void)
 CALL(cuLibraryLoadData, CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned jits,
      CUlibraryOption *options, void **values, unsigned count)
 {
-    (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    (void)jit, (void)jit_values, (void)jits;
     unsafe();
     ENTER();
+    const int preserved = count == 1 && options[0] == CU_LIBRARY_BINARY_IS_PRESERVED && values[0];
+    if (!preserved)
+        __atomic_add_fetch(&state.copied, 1, __ATOMIC_RELAXED);
     while (gettid() != getpid() && __atomic_load_n(&state.hold, __ATOMIC_ACQUIRE))
         sched_yield();
     if (*(const unsigned *)code != 0xba55ed50) /* the magic number of a fatbin */

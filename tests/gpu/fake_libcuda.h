@@ -25,6 +25,7 @@ typedef struct fake {
     /* This much is open. */
     int memory, pinned, pools, streams, events, libraries, graphs, pushed, primaries, user_objects;
     int hold;                /* threads other than the first wait before they load a kernel file or open a GPU */
+    int copied;              /* kernel files whose code the driver was told to copy */
     int open_to_signals;     /* calls by threads other than the first that take the program's signals */
     int relaxed;             /* threads in another capture mode than the one they start with */
     int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */

@@ -262,6 +262,12 @@ int main(int count, char **words)
     const int faults = gpu->faults;
     printf("%d kernel files loaded where there is little room, %d more elsewhere, %d faults\n", first, second - first,
            faults);
+    if (gpu->copied) {
+        fprintf(stderr,
+                "test_ahead: the driver copies the code of %d kernel files, which takes it as long as the rest\n",
+                gpu->copied);
+        return 1;
+    }
     if (gpu->open_to_signals) {
         fprintf(stderr, "test_ahead: the thread that loads takes the program's signals\n");
         return 1;

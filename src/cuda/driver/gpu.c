@@ -210,7 +210,9 @@ rung_status rung_gpu_library(rung_gpu *gpu, const char *stem, CUlibrary *library
         return RUNG_SUCCESS;
     }
     RUNG_TRY(rung_images_find(gpu->images, stem, &image));
-    CU_TRY(d, library_load(library, image, NULL, NULL, 0, NULL, NULL, 0));
+    CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED; /* no copy is needed: modules stay open */
+    void *yes = (void *)1;
+    CU_TRY(d, library_load(library, image, NULL, NULL, 0, &option, &yes, 1));
     return RUNG_SUCCESS;
 }
 

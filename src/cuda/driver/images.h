@@ -1,5 +1,5 @@
 /* Device code: one module for each chip, librung_sm_90a.so and librung_sm_80.so, beside librung.so. It is opened when a
- * GPU is there. A module holds one compressed fatbin for each kernel file, as the symbol rung_image_<stem>
+ * GPU is there. A module holds one fatbin for each kernel file, as the symbol rung_image_<stem>
  * (cmake/cuda.cmake). */
 #ifndef RUNG_CUDA_DRIVER_IMAGES_H
 #define RUNG_CUDA_DRIVER_IMAGES_H
