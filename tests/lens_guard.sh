@@ -39,13 +39,13 @@ guard 129x70x100:TT large '2 of 2' # the sums are finite, and need not be on the
 # Lines of k that two warps share, four lines a block: each line is scaled by its own largest element. And a workspace in which C has its
 # place only in panels of rows and of columns; and one in which a panel is refused and the next, on the same image of A, is not. And NaN and
 # Inf in what is added to the product, of which the guard knows nothing. And lines whose largest element is the last below the normal range.
-# And products that are refused as a whole and left to large tiles, of which there are three, as they lie or on copies.
+# And products that are refused as a whole and left to large tiles, of which there are three, as they lie, on copies or turned.
 for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x259x95:row,pad=1,bias=column,workspace=484 \
     NN:259x900x70:row,pad=1,workspace=500,data=special \
     NT:140x50x70:col,beta=0.5,bias=column,act=relu,added=special NN:70x60x200:row,data=subnormal TN:70x60x96:row,data=subnormal \
     NN:256x384x512:row,data=span100 TN:256x384x512:row,data=span100,bias=row \
     TT:255x385x511:row,pad=2,data=span100,beta=0.5 NN:255x383x511:row,pad=2,data=span100 \
-    TN:256x384x512:row,pad=1,data=span100,bias=row; do
+    TN:256x384x512:row,pad=1,data=span100,bias=row NT:256x384x512:row,data=span100 NT:255x385x511:row,pad=2,data=span100,beta=0.5; do
     if said=$(RUNG_LENS_SMS=3 "$rung" verify --device gpu --no-vendor --kernel "$kernel" --case "$case" 2>&1); then
         echo "ok   $case is right"
     else

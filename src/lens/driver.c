@@ -661,6 +661,12 @@ EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus
     return no_graphs();
 }
 
+EXPORT CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags)
+{
+    (void)stream, (void)nodes, (void)count, (void)flags;
+    return no_graphs();
+}
+
 EXPORT CUresult cuUserObjectCreate(CUuserObject *object, void *data, CUhostFn destroy, unsigned count, unsigned flags)
 {
     (void)object, (void)data, (void)destroy, (void)count, (void)flags;

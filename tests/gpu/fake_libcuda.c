@@ -768,6 +768,38 @@ static void check_marks(const rung_medium_args *now)
     state.faults += any && (any < (const char *)now->g.marks || any >= list);
 }
 
+/* What a recorded launch waits for: those that were recorded last, or were set to be. The line that tells of it has
+ * their numbers where these are not the one before it alone. */
+static struct {
+    int of, launches; /* the recording that they belong to */
+    CUgraphNode next[8];
+    size_t count;
+} recorded;
+
+static void begin_recording(void)
+{
+    if (recorded.of == state.capturing && recorded.launches)
+        return;
+    recorded.of = state.capturing;
+    recorded.launches = 0;
+    recorded.count = 0;
+}
+
+static void record_node(void)
+{
+    begin_recording();
+    const CUgraphNode last = (CUgraphNode)(uintptr_t)recorded.launches;
+    char *end = state.launched + strlen(state.launched) - 1;
+    if (recorded.launches && (recorded.count != 1 || recorded.next[0] != last)) {
+        end += sprintf(end, " after");
+        for (size_t i = 0; i < recorded.count; i++)
+            end += sprintf(end, " %d", (int)(uintptr_t)recorded.next[i]);
+        sprintf(end, "\n");
+    }
+    recorded.next[0] = (CUgraphNode)(uintptr_t)++recorded.launches;
+    recorded.count = 1;
+}
+
 CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     (void)extra;
@@ -789,6 +821,8 @@ CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void *
     state.stream = config->hStream;
     snprintf(state.kernel, sizeof state.kernel, "%s", (const char *)function);
     tell_launch(state.kernel, state.grid, state.threads, state.shared_bytes, cluster_of(config), STREAM_PRIORITY);
+    if (state.capturing)
+        record_node();
     state.given = mix(state.given, (uint64_t)state.overlapped);
     give_argument(state.kernel, parameters[0]);
     if (!state.capturing && multiplies(function, parameters)) {
@@ -1152,6 +1186,8 @@ CALL(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus *status)
 {
     (void)handle;
     ENTER();
+    if (!state.capturing)
+        recorded.launches = 0; /* the next recording is another one */
     *status = state.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
@@ -1159,11 +1195,30 @@ CALL(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus *status)
 CALL(cuStreamGetCaptureInfo_v2, CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
      const CUgraphNode **last, size_t *count)
 {
-    (void)handle, (void)last, (void)count;
+    (void)handle;
     ENTER();
+    begin_recording();
+    if (last)
+        *last = recorded.next;
+    if (count)
+        *count = recorded.count;
     *status = state.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     *id = (cuuint64_t)state.capturing;
     *graph = (CUgraph)&kept_by_graph;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamUpdateCaptureDependencies, CUstream handle, CUgraphNode *nodes, size_t count, unsigned flags)
+{
+    (void)handle;
+    ENTER();
+    if (!state.capturing || flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES || count > sizeof recorded.next / sizeof *nodes)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        if ((uintptr_t)nodes[i] < 1 || (uintptr_t)nodes[i] > (uintptr_t)recorded.launches)
+            state.faults++;
+    memcpy(recorded.next, nodes, count * sizeof *nodes);
+    recorded.count = count;
     return CUDA_SUCCESS;
 }
 

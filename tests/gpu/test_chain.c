@@ -14,15 +14,15 @@
 
 #include <cmocka.h>
 
-enum { MOST = 5, KEPT = 32, STREAMS = 3, NODES = 4096, GRAPHS = 2048 };
+enum { MOST = 6, KEPT = 32, STREAMS = 3, NODES = 4096, GRAPHS = 2048 };
 
 /* ---- launches ---- */
 
-/* This is all that a launch has. `beside`: it waits for what the one before it waits for. */
+/* This is all that a launch has. */
 typedef struct wanted {
     uintptr_t function;
     unsigned grid[3], threads, shared_bytes, cluster, bytes;
-    int beside;
+    rung_chain_order order;
     unsigned char argument[RUNG_CHAIN_ARGUMENT_BYTES];
 } wanted;
 
@@ -279,7 +279,7 @@ static chain some_chain(unsigned functions)
     chain c = {.count = 1 + (int)roll(MOST), .stream = 1 + roll(STREAMS)};
     for (int i = 0; i < c.count; i++) {
         c.list[i] = some_launch(functions);
-        c.list[i].beside = i > 0 && !c.list[i - 1].beside && roll(3) == 0;
+        c.list[i].order = (rung_chain_order)(roll(2) ? 0 : roll(3));
     }
     return c;
 }
@@ -301,9 +301,14 @@ static void change(wanted *w)
 
 static unsigned waits_of(const chain *c, int i)
 {
-    const int first = i - c->list[i].beside;
-    unsigned waits = first > 0 ? 1u << (first - 1) : 0;
-    return waits | (first > 1 && c->list[first - 1].beside ? 1u << (first - 2) : 0);
+    if (i > 0 && c->list[i].order == RUNG_AFTER_LAST)
+        return 1u << (i - 1);
+    if (i > 0 && c->list[i].order == RUNG_BESIDE_LAST)
+        return waits_of(c, i - 1);
+    unsigned waited_for = 0;
+    for (int before = 0; before < i; before++)
+        waited_for |= waits_of(c, before);
+    return ((1u << i) - 1) & ~waited_for;
 }
 
 static void expect_ran(const chain *c, int singly)
@@ -312,7 +317,7 @@ static void expect_ran(const chain *c, int singly)
     assert_int_equal(ran_on, c->stream);
     for (int i = 0; i < c->count; i++) {
         wanted got = ran[i].launch, want = c->list[i];
-        got.beside = want.beside; /* that is in what they wait for */
+        got.order = want.order; /* that is in what they wait for */
         assert_memory_equal(&got, &want, sizeof want);
         assert_int_equal(ran[i].priority, priority_of(c->stream));
         assert_int_equal(ran[i].waits_for, singly ? i ? 1u << (i - 1) : 0 : waits_of(c, i));
@@ -342,7 +347,7 @@ static int add_all(rung_cuda *cuda, const chain *c)
         for (size_t at = sizeof attributes->id; w->cluster > 1 && at < sizeof *attributes;
              at++) /* the dimensions alone */
             assert_true(((const unsigned char *)&attributes[before])[at] <= 2);
-        held = rung_chain_add(cuda, &config, (CUfunction)w->function, w->argument, w->bytes, w->beside);
+        held = rung_chain_add(cuda, &config, (CUfunction)w->function, w->argument, w->bytes, w->order);
     }
     assert_int_equal(ran_count, 0);
     return held;
@@ -368,7 +373,7 @@ typedef struct kept_series {
     uintptr_t stream;
     int count, used;
     uintptr_t function[MOST];
-    unsigned cluster[MOST], beside[MOST];
+    unsigned cluster[MOST], waits[MOST];
 } kept_series;
 
 static int is_kept(kept_series kept[KEPT], const chain *c, int now)
@@ -377,7 +382,7 @@ static int is_kept(kept_series kept[KEPT], const chain *c, int now)
     for (int i = 0; i < c->count; i++) {
         s.function[i] = c->list[i].function;
         s.cluster[i] = c->list[i].cluster;
-        s.beside[i] = (unsigned)c->list[i].beside;
+        s.waits[i] = waits_of(c, i);
     }
     int oldest = 0;
     for (int i = 0; i < KEPT; i++) {
@@ -454,11 +459,11 @@ static void what_cannot_be_held_back_is_not(void **state)
     assert_int_equal(rung_chain_end(&cuda, 1), RUNG_SUCCESS);
     expect_ran(&c, 0);
     assert_int_equal(rung_chain_add(&cuda, &config, NULL, argument, 4, 0), 0);
-    c.list[0].beside = 1; /* there is nothing beside which the first could be */
+    c.list[0].order = RUNG_BESIDE_LAST; /* there is nothing beside which the first could be */
     assert_int_equal(add_all(&cuda, &c), 1);
     ran_count = 0;
     assert_int_equal(rung_chain_end(&cuda, 1), RUNG_SUCCESS);
-    c.list[0].beside = 0;
+    c.list[0].order = RUNG_AFTER_ALL;
     expect_ran(&c, 0);
     end(&cuda);
     begin(&cuda);

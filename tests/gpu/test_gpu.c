@@ -1338,6 +1338,71 @@ static float *accurate_product(rung_context **context, rung_plan **plan, rung_ge
     return memory;
 }
 
+/* Returns the kernels that were launched, each with what it waits for where that is told. */
+static const char *launched_names(void)
+{
+    static char names[1024];
+    size_t length = 0;
+    for (const char *line = gpu->launched; *line; line = strchr(line, '\n') + 1) {
+        const char *after = strstr(line, " after"), *end = strchr(line, '\n');
+        after = after && after < end ? after : end;
+        length += (size_t)snprintf(names + length, sizeof names - length, "%.*s%.*s\n", (int)strcspn(line, " "), line,
+                                   (int)(end - after), after);
+    }
+    return names;
+}
+
+/* Where k is innermost in both operands, large tiles compute what the guard refuses as a whole: what they read turned
+ * is turned beside the product, and they follow it there; both ways the copies for marked tiles and these come last. */
+static void refused_operands_are_turned_beside_the_product(void **state)
+{
+    (void)state;
+    enum { ROWS = 4096, COLUMNS = 3000, DEPTH = 512 };
+    static const char *const wanted[2][2] = {
+        {"f16x3_split\nsm90_wgmma_f16x3_128x128x32_s6\nf16x3_turn\nsm90_tmak_f32_256x128x16_s8\n"
+         "sm90_markwarp_f32_64x64x64_s3_nt\n",
+         "f16x3_split\nsm90_wgmma_f16x3_128x128x32_s6\nf16x3_turn\nsm90_tma_f32_128x256x16_s8\nrow_copy_two\n"
+         "sm90_markwarp_f32_64x64x64_s3_nt\n"},
+        {"f16x3_look\nsm90_wgmma_f16x3_128x128x32_s6\nf16x3_turn after 1\nsm90_tmak_f32_256x128x16_s8\n"
+         "sm90_markwarp_f32_64x64x64_s3_nt after 2 4\n",
+         "f16x3_look\nsm90_wgmma_f16x3_128x128x32_s6\nf16x3_turn after 1\nsm90_tma_f32_128x256x16_s8\n"
+         "row_copy_two after 2 4\nsm90_markwarp_f32_64x64x64_s3_nt\n"}};
+    gpu->devices = 3;
+    gpu->arch = 90;
+    gpu->idle = 1;
+    for (int odd = 0; odd < 2; odd++) {
+        rung_context *context;
+        rung_plan *plan;
+        rung_gemm g;
+        assert_ok(open_context(2, &context));
+        assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+        float *memory = device_memory(2, ((ROWS + COLUMNS) * (DEPTH + 1) + ROWS * COLUMNS) * 4);
+        rung_gemm_init(&g);
+        g.layout = RUNG_ROW_MAJOR;
+        g.trans_b = RUNG_TRANS;
+        g.m = ROWS, g.n = g.ldc = COLUMNS;
+        g.k = g.lda = g.ldb = DEPTH + odd;
+        g.a = memory, g.b = g.a + ROWS * (DEPTH + 1), g.c = memory + (ROWS + COLUMNS) * (DEPTH + 1);
+        assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
+        for (int recorded = 0; recorded < 2; recorded++) {
+            gpu->capturing = recorded;
+            gpu->launched[0] = 0;
+            assert_ok(rung_plan_run(plan, &g));
+            assert_string_equal(launched_names(), wanted[recorded][odd]);
+        }
+        gpu->capturing = 0;
+        assert_ok(rung_context_synchronize(context));
+        rung_plan_destroy(plan);
+        rung_context_destroy(context);
+        free_device(memory);
+    }
+    gpu->idle = 0;
+    assert_int_equal(gpu->faults + gpu->graphs + gpu->memory, 0);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    empty_log();
+}
+
 /* The accurate products of a graph share zeros, which a replay clears once; each has a record of its own, so the launch
  * that splits may look first. After one that failed the next product gets other zeros. Without zeros of the graph's
  * each product clears its own, and looks at nothing. */
@@ -2831,6 +2896,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(tuned_shapes_are_kept_and_found),
         cmocka_unit_test(tuned_shapes_keep_to_the_mode),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
+        cmocka_unit_test(refused_operands_are_turned_beside_the_product),
         cmocka_unit_test(accurate_products_of_a_graph_share_zeros),
         cmocka_unit_test(a_failed_product_is_forgotten),
         cmocka_unit_test(zeros_are_cleared_after_a_failure),

@@ -91,6 +91,10 @@ typedef enum CUmemorytype_enum {
 
 /* Options of the just-in-time compiler and of library loading: none is used. */
 typedef enum CUjit_option_enum { CU_JIT_MAX_REGISTERS = 0 } CUjit_option;
+typedef enum CUstreamUpdateCaptureDependencies_flags_enum {
+    CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1
+} CUstreamUpdateCaptureDependencies_flags;
+
 typedef enum CUlibraryOption_enum { CU_LIBRARY_BINARY_IS_PRESERVED = 1 } CUlibraryOption;
 
 typedef enum CUstream_flags_enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 } CUstream_flags;
@@ -305,6 +309,7 @@ CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph *);
 CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
                                            const CUgraphNode **, size_t *);
+CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream, CUgraphNode *, size_t, unsigned);
 CUresult CUDAAPI cuUserObjectCreate(CUuserObject *, void *, CUhostFn, unsigned, unsigned);
 CUresult CUDAAPI cuUserObjectRelease(CUuserObject, unsigned);
 CUresult CUDAAPI cuGraphRetainUserObject(CUgraph, CUuserObject, unsigned, unsigned);

@@ -6,6 +6,7 @@
 #define RUNG_DEVICE_F16X3_H
 
 #include "cuda/device/args.h"
+#include "cuda/device/turn.h"
 
 enum {
     F16X3_KB = 32,    /* of k in one row of the image */
@@ -125,6 +126,13 @@ typedef struct f16x3_look_args {
     volatile uint32_t *told; /* in host memory: becomes 0 where recalled->refused does; NULL: the host does not ask */
     unsigned long long *counts; /* as in f16x3_args */
 } f16x3_look_args;
+
+/* Operands that are turned where all blocks are refused, for the large tiles that compute C then. */
+typedef struct f16x3_turn_args {
+    f16x3_guard guard;
+    rung_turn_args of[2];
+    int32_t tiles, tiles_of_first; /* of both, and those of the first, which may be the only one */
+} f16x3_turn_args;
 
 enum { F16X3_TO_SPLIT = 1, F16X3_TO_REFUSE = 2 };
 

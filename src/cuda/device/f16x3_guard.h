@@ -58,4 +58,12 @@ RUNG_DEVICE int f16x3_refuses_all(const f16x3_guard *g, uint32_t wild)
     return safe < g->least_safe;
 }
 
+/* Says whether all of C is left to strict arithmetic, by a look or by the guard: for launches beside the product's. All
+ * lanes of a warp call this. */
+RUNG_DEVICE int f16x3_all_refused(const f16x3_guard *g)
+{
+    const uint32_t wild = *g->wild; /* on its way while the other word is waited for */
+    return (g->refused && *g->refused) || f16x3_refuses_all(g, wild);
+}
+
 #endif

@@ -17,7 +17,7 @@ typedef struct rung_row_copy {
 typedef struct rung_row_copy_args {
     rung_row_copy of[2];
     uint32_t shares, shares_of_first; /* a share is what a block copies at a time; the first so many are of the first */
-    const uint8_t *only_if;           /* one byte: where it is 0 nothing is copied; NULL: always copied */
+    const uint8_t *only_if, *unless; /* one byte: where it is 0, and where it is not, nothing is copied; NULL: always */
 } rung_row_copy_args;
 
 enum { RUNG_ROW_PIECE = 32, RUNG_ROW_PIECES = 16, RUNG_ROW_COPY_THREADS = 256 };

@@ -88,22 +88,27 @@ RUNG_DEVICE void turn_leave(const rung_turn_args *p, float *to, int64_t mn0, int
     }
 }
 
-RUNG_DEVICE void turn(const rung_turn_args *p, const int classed)
+/* Turns the tile that begins at (mn0, k0). The whole block does. */
+RUNG_DEVICE void turn_one(const rung_turn_args *p, const float *from, float *to, int64_t mn0, int64_t k0,
+                          const int classed)
 {
     __shared__ turn_tile tile;
-    const int64_t mn0 = (int64_t)blockIdx.x * RUNG_TURN_TILE;
+    if (p->aligned)
+        turn_bring_16(p, from, mn0, k0, tile);
+    else
+        turn_bring_4(p, from, mn0, k0, tile);
+    __syncthreads();
+    turn_leave(p, to, mn0, k0, tile, classed);
+    __syncthreads();
+}
+
+RUNG_DEVICE void turn(const rung_turn_args *p, const int classed)
+{
     const float *from = p->from + blockIdx.z * p->stride_from;
     float *to = p->to + blockIdx.z * p->stride_to;
 #pragma unroll 1
-    for (int64_t k0 = (int64_t)blockIdx.y * RUNG_TURN_TILE; k0 < p->k; k0 += (int64_t)gridDim.y * RUNG_TURN_TILE) {
-        if (p->aligned)
-            turn_bring_16(p, from, mn0, k0, tile);
-        else
-            turn_bring_4(p, from, mn0, k0, tile);
-        __syncthreads();
-        turn_leave(p, to, mn0, k0, tile, classed);
-        __syncthreads();
-    }
+    for (int64_t k0 = (int64_t)blockIdx.y * RUNG_TURN_TILE; k0 < p->k; k0 += (int64_t)gridDim.y * RUNG_TURN_TILE)
+        turn_one(p, from, to, (int64_t)blockIdx.x * RUNG_TURN_TILE, k0, classed);
 }
 
 #endif

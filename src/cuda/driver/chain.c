@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS = 5, KEPT_GRAPHS = 32 };
+enum { KEPT_GRAPHS = 32 };
 
 typedef struct chain_link {
     CUfunction function;
     unsigned grid[3], threads, shared_bytes, cluster, bytes;
-    int beside; /* it waits for what the link before it waits for, and the next link waits for both */
     _Alignas(16) unsigned char argument[RUNG_CHAIN_ARGUMENT_BYTES];
 } chain_link;
 
@@ -19,17 +18,18 @@ typedef struct chain_link {
 typedef struct kept_graph {
     CUgraph graph; /* NULL: none */
     CUgraphExec exec;
-    CUgraphNode nodes[LINKS];
+    CUgraphNode nodes[RUNG_LINKS];
     unsigned long long stream_id;
     unsigned long used; /* number of the chain that used it last */
-    int count;
-    chain_link links[LINKS];
+    rung_waits waits;
+    chain_link links[RUNG_LINKS];
 } kept_graph;
 
 struct rung_chain {
-    int open, count, refused; /* the driver made no graph: it is not asked again */
+    int open, refused; /* the driver made no graph: it is not asked again */
+    rung_waits waits;
     unsigned long chains;
-    chain_link links[LINKS];
+    chain_link links[RUNG_LINKS];
     kept_graph kept[KEPT_GRAPHS];
 };
 
@@ -40,7 +40,18 @@ void rung_chain_begin(rung_cuda *cuda)
     if (!cuda->chain || cuda->chain->refused)
         return;
     cuda->chain->open = 1;
-    cuda->chain->count = 0;
+    cuda->chain->waits = (rung_waits){0};
+}
+
+unsigned rung_waits_add(rung_waits *waits, rung_chain_order order)
+{
+    const int i = waits->count++;
+    const unsigned of = i == 0 || order == RUNG_AFTER_ALL ? waits->ends
+                        : order == RUNG_BESIDE_LAST       ? waits->of[i - 1]
+                                                          : 1u << (i - 1);
+    waits->of[i] = of;
+    waits->ends = (waits->ends & ~of) | 1u << i;
+    return of;
 }
 
 void rung_launch_in_clusters(CUlaunchConfig *config, CUlaunchAttribute *attributes, unsigned cluster)
@@ -63,12 +74,12 @@ static unsigned cluster_of(const CUlaunchConfig *config)
 }
 
 int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction function, const void *argument,
-                   unsigned bytes, int beside)
+                   unsigned bytes, rung_chain_order order)
 {
     rung_chain *chain = cuda->chain;
-    if (!chain || !chain->open || bytes == 0 || bytes > RUNG_CHAIN_ARGUMENT_BYTES || chain->count == LINKS)
+    if (!chain || !chain->open || bytes == 0 || bytes > RUNG_CHAIN_ARGUMENT_BYTES || chain->waits.count == RUNG_LINKS)
         return 0;
-    chain_link *to = &chain->links[chain->count++];
+    chain_link *to = &chain->links[chain->waits.count];
     to->function = function;
     to->grid[0] = config->gridDimX;
     to->grid[1] = config->gridDimY;
@@ -77,7 +88,7 @@ int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction fun
     to->shared_bytes = config->sharedMemBytes;
     to->cluster = cluster_of(config);
     to->bytes = bytes;
-    to->beside = beside && chain->count > 1;
+    rung_waits_add(&chain->waits, order);
     memcpy(to->argument, argument, bytes);
     return 1;
 }
@@ -113,13 +124,11 @@ static CUresult add_node(const rung_driver *d, kept_graph *g, int i, int priorit
     const chain_link *l = &g->links[i];
     CUDA_KERNEL_NODE_PARAMS node = node_of(l, parameters);
     CUkernelNodeAttrValue value;
-    const int first = i - l->beside; /* what comes before this one is waited for */
-    CUgraphNode after[2];
+    CUgraphNode after[RUNG_LINKS];
     size_t count = 0;
-    if (first > 0)
-        after[count++] = g->nodes[first - 1];
-    if (first > 1 && g->links[first - 1].beside)
-        after[count++] = g->nodes[first - 2];
+    for (int before = 0; before < i; before++)
+        if (g->waits.of[i] >> before & 1)
+            after[count++] = g->nodes[before];
     CUresult result = d->graph_add_kernel(&g->nodes[i], g->graph, count ? after : NULL, count, &node);
     memset(&value, 0, sizeof value);
     value.priority = priority;
@@ -141,7 +150,7 @@ static CUresult make(const rung_driver *d, CUstream stream, kept_graph *g)
     CUresult result = d->stream_priority(stream, &priority);
     if (result == CUDA_SUCCESS)
         result = d->graph_create(&g->graph, 0);
-    for (int i = 0; i < g->count && result == CUDA_SUCCESS; i++)
+    for (int i = 0; i < g->waits.count && result == CUDA_SUCCESS; i++)
         result = add_node(d, g, i, priority);
     if (result == CUDA_SUCCESS)
         result = d->graph_instantiate(&g->exec, g->graph, 0);
@@ -160,11 +169,11 @@ static CUresult first_launch(const rung_driver *d, const kept_graph *g, CUstream
 
 static int same_series(const kept_graph *g, const rung_chain *chain, unsigned long long stream_id)
 {
-    if (!g->graph || g->stream_id != stream_id || g->count != chain->count)
+    if (!g->graph || g->stream_id != stream_id || g->waits.count != chain->waits.count)
         return 0;
-    for (int i = 0; i < g->count; i++)
+    for (int i = 0; i < g->waits.count; i++)
         if (g->links[i].function != chain->links[i].function || g->links[i].cluster != chain->links[i].cluster ||
-            g->links[i].beside != chain->links[i].beside)
+            g->waits.of[i] != chain->waits.of[i])
             return 0;
     return 1;
 }
@@ -179,7 +188,7 @@ static int same_launch(const chain_link *a, const chain_link *b)
 /* Gives the graph's launches their new grids and arguments. */
 static CUresult renew(const rung_driver *d, kept_graph *g, const rung_chain *chain)
 {
-    for (int i = 0; i < g->count; i++) {
+    for (int i = 0; i < g->waits.count; i++) {
         const chain_link *l = &chain->links[i];
         if (same_launch(&g->links[i], l))
             continue;
@@ -202,7 +211,7 @@ static kept_graph *make_room(const rung_driver *d, rung_chain *chain, unsigned l
             g = &chain->kept[i];
     forget(d, g);
     g->stream_id = stream_id;
-    g->count = chain->count;
+    g->waits = chain->waits;
     memcpy(g->links, chain->links, sizeof g->links);
     return g;
 }
@@ -229,7 +238,7 @@ static kept_graph *graph_for(rung_cuda *cuda, rung_chain *chain, unsigned long l
 
 static rung_status queue_singly(rung_cuda *cuda, const rung_chain *chain)
 {
-    for (int i = 0; i < chain->count; i++) {
+    for (int i = 0; i < chain->waits.count; i++) {
         const chain_link *l = &chain->links[i];
         CUlaunchAttribute attribute;
         CUlaunchConfig config = rung_launch_config(cuda->config.stream, l->grid, l->threads, l->shared_bytes);
@@ -249,7 +258,7 @@ rung_status rung_chain_end(rung_cuda *cuda, int queue)
     if (!chain || !chain->open)
         return RUNG_SUCCESS;
     chain->open = 0;
-    if (!queue || chain->count == 0)
+    if (!queue || chain->waits.count == 0)
         return RUNG_SUCCESS;
     CU_TRY(cuda->driver, stream_id(cuda->config.stream, &stream_id));
     kept_graph *g = graph_for(cuda, chain, stream_id);

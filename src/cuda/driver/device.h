@@ -32,6 +32,7 @@ typedef struct rung_machine {
 typedef struct rung_gpu rung_gpu;
 typedef struct rung_staging rung_staging;
 typedef struct rung_chain rung_chain;
+typedef struct rung_recorded rung_recorded;
 typedef struct rung_recall_table rung_recall_table;
 
 /* One loaded kernel function with its dynamic shared memory already allowed. */
@@ -90,6 +91,7 @@ typedef struct rung_cuda {
     int recall_failed;         /* there was no memory for it: it is not asked for again */
     rung_staging *staging;     /* made by the first product on host operands */
     rung_chain *chain;         /* made by the first product of several launches in a row */
+    rung_recorded *recorded;   /* made by the first of them that a graph records */
     const rung_kernel *ran;    /* that computed the last product */
     uint64_t writes;           /* so many launches that may have written C are queued */
     uint64_t writes_before;    /* the last product */
@@ -132,13 +134,20 @@ rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_
 void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);
 void rung_workspace_close(rung_cuda *cuda);
 
+/* What a launch of a chain waits for. */
+typedef enum rung_chain_order {
+    RUNG_AFTER_ALL,   /* for all before it */
+    RUNG_BESIDE_LAST, /* for what the one before it waits for: both may run at the same time */
+    RUNG_AFTER_LAST   /* for the one before it alone */
+} rung_chain_order;
+
 typedef struct rung_grid {
     unsigned x, y, z; /* blocks; y and z 0: one */
     unsigned threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster along x; 0: none */
     int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
     unsigned argument_bytes; /* size of the argument, where a chain may hold the launch back (chain.h); 0: it may not */
-    int beside;              /* in a chain it may run at the same time as the launch before it */
+    rung_chain_order order;  /* in a chain */
     int may_crowd;           /* where they are many, blocks need the first level of cache more than even shares */
     int beside_next;         /* the next kernel's blocks have room beside this one's: they wait there */
     int repeats;             /* the argument is a rung_args, and the product has no other launch */

@@ -69,6 +69,7 @@
     X(capture_end, "cuStreamEndCapture", (CUstream, CUgraph *))                                                        \
     X(capture_info, "cuStreamGetCaptureInfo_v2",                                                                       \
       (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *))                    \
+    X(capture_order, "cuStreamUpdateCaptureDependencies", (CUstream, CUgraphNode *, size_t, unsigned))                 \
     X(user_object_create, "cuUserObjectCreate", (CUuserObject *, void *, CUhostFn, unsigned, unsigned))                \
     X(user_object_release, "cuUserObjectRelease", (CUuserObject, unsigned))                                            \
     X(graph_retain, "cuGraphRetainUserObject", (CUgraph, CUuserObject, unsigned, unsigned))                            \

@@ -1,5 +1,6 @@
 /* Every launcher uses this: it fills the argument struct from a problem, and launches. */
 #include "cuda/driver/chain.h"
+#include "cuda/driver/recorded.h"
 
 #include <string.h>
 
@@ -169,18 +170,21 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
     CUlaunchConfig config = rung_launch_config(cuda->config.stream, blocks, grid->threads, grid->shared_bytes);
     config.attrs = attributes;
     rung_launch_in_clusters(&config, attributes, grid->cluster);
-    if (may_overlap(cuda, grid)) {
+    int moved;
+    RUNG_TRY(rung_recorded_before(cuda, grid->order, &moved));
+    if (!moved && may_overlap(cuda, grid)) {
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
         memset(attribute, 0, sizeof *attribute);
         attribute->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
         attribute->value.programmaticStreamSerializationAllowed = 1;
         config.sharedMemBytes = shared_for_a_fair_share(cuda->machine, function, grid);
     }
-    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes, grid->beside))
+    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes, grid->order))
         return RUNG_SUCCESS;
     RUNG_TRY(rung_chain_end(cuda, 1));
     void *parameters[] = {(void *)(uintptr_t)argument};
     CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
+    RUNG_TRY(rung_recorded_after(cuda));
     cuda->writes += !grid->prepares;
     if (cuda->keep && grid->repeats)
         keep(cuda, function, &config, argument);

@@ -4,6 +4,7 @@
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/accurate/recall.h"
 #include "cuda/driver/chain.h"
+#include "cuda/driver/recorded.h"
 #include "cuda/ladder/reduce.h"
 #include "cuda/host/staging.h"
 #include "cuda/host/workspace_limit.h"
@@ -132,6 +133,7 @@ static void cuda_close(void *state)
         rung_guard_counts_close(cuda);
         rung_recall_close(cuda);
         rung_chain_close(cuda);
+        rung_recorded_close(cuda);
         leave(cuda, &before);
     }
     free(cuda);

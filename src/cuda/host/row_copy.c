@@ -22,7 +22,7 @@ const char *rung_row_copy_refuses(int64_t inner, int64_t rows)
 }
 
 rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second,
-                              const uint8_t *only_if)
+                              const uint8_t *only_if, const uint8_t *unless)
 {
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "row_copy", "row_copy_two", &function));
@@ -30,7 +30,8 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
     rung_row_copy_args args = {.of = {*first, *second},
                                .shares = (uint32_t)(shares[0] + shares[1]),
                                .shares_of_first = (uint32_t)shares[0],
-                               .only_if = only_if};
+                               .only_if = only_if,
+                               .unless = unless};
     rung_grid grid = {.x = only_if ? (unsigned)rung_min64(args.shares, FEW * cuda->machine->sms) : args.shares,
                       .threads = RUNG_ROW_COPY_THREADS,
                       .overlaps = 1,
@@ -70,8 +71,7 @@ static int rows_at_16_bytes(const rung_operand *o, int64_t batch)
     return ((uintptr_t)o->at | (uintptr_t)o->ld * 4 | (batch > 1 ? (uintptr_t)o->stride * 4 : 0)) % 16 == 0;
 }
 
-/* Turns one operand. The copy takes its place. */
-static rung_status turn(rung_cuda *cuda, rung_operand *o, int64_t batch, float *to)
+rung_turn_args rung_operand_turn_to(rung_operand *o, int64_t batch, float *to)
 {
     const int64_t ld = rung_row_copy_ld(o->outer);
     const rung_turn_args args = {.from = o->at,
@@ -84,6 +84,12 @@ static rung_status turn(rung_cuda *cuda, rung_operand *o, int64_t batch, float *
                                  .stride_to = ld * o->inner,
                                  .aligned = rows_at_16_bytes(o, batch)};
     *o = (rung_operand){to, ld, args.stride_to, args.mn, args.k, 1, 0};
+    return args;
+}
+
+static rung_status turn(rung_cuda *cuda, rung_operand *o, int64_t batch, float *to)
+{
+    const rung_turn_args args = rung_operand_turn_to(o, batch, to);
     return rung_turn_run(cuda, &args, batch);
 }
 
@@ -102,5 +108,5 @@ rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_oper
         RUNG_TRY(turn(cuda, b, p->batch, to_b));
     else if (bytes_b)
         copies[count++] = rung_operand_copy_to(b, p->batch, to_b);
-    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL) : RUNG_SUCCESS;
+    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL, NULL) : RUNG_SUCCESS;
 }

@@ -5,7 +5,7 @@ RUNG_KERNEL(RUNG_ROW_COPY_THREADS) row_copy_two(const __grid_constant__ rung_row
 {
     rung_after_earlier_kernels();
     rung_next_kernel_may_start(); /* its blocks find room as the last of these end */
-    if (p.only_if && !*p.only_if)
+    if ((p.only_if && !*p.only_if) || (p.unless && *p.unless))
         return;
 #pragma unroll 1
     for (unsigned share = blockIdx.x; share < p.shares; share += gridDim.x)

@@ -97,6 +97,8 @@ const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_c
                                        const rung_operand *a, const rung_operand *b);
 /* Describes the operand's copy at `to`. The copy takes the operand's place. */
 rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to);
+/* Describes how the operand is turned to `to`, in the same way. */
+rung_turn_args rung_operand_turn_to(rung_operand *o, int64_t batch, float *to);
 /* Copies or turns what is not read as it lies, A first in the workspace; the copies take the operands' places. */
 rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
                                void *workspace);
@@ -104,8 +106,8 @@ rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_oper
 /* Returns NULL when `rows` rows of `inner` elements, all matrices counted, are few enough, else why not. */
 const char *rung_row_copy_refuses(int64_t inner, int64_t rows);
 /* Copies one operand or, where the second's `from` is set, two; and may start while the kernel before it ends.
- * only_if: NULL, or a byte of device memory that says by then whether anything is to be copied. */
+ * only_if, unless: NULL, or a byte of device memory that says by then whether anything is to be copied, or nothing. */
 rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second,
-                              const uint8_t *only_if);
+                              const uint8_t *only_if, const uint8_t *unless);
 
 #endif

@@ -1,4 +1,5 @@
 /* Operands with k innermost, turned before a product that reads them with k outermost (device/turn.h). */
+#include "device/f16x3_turn.h"
 #include "device/turn.h"
 
 RUNG_KERNEL(RUNG_TURN_THREADS, 6) turn_operand(const __grid_constant__ rung_turn_args p)

@@ -18,7 +18,8 @@ typedef struct rung_marked {
     uint8_t *marks;           /* one byte for each block, row by row, */
     const uint8_t *any;       /* and one more that says whether any block is marked */
     const uint8_t *all;       /* and one that says whether the guard refused all of them at once */
-    int elsewhere;            /* large tiles compute C then */
+    int elsewhere;            /* large tiles compute C then, */
+    int turned;               /* from operands that were turned into the room for copies */
     int32_t *list;            /* room for a number for each block */
     float *partials;          /* of rung_marked_blocks_partial_bytes */
     uint32_t *tickets;        /* of rung_marked_blocks_ticket_bytes, zero before and after */
@@ -43,15 +44,16 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
 /* Predicts how long medium tiles take to compute all blocks of a product; infinitely long where they cannot. */
 double rung_marked_blocks_us(const rung_machine *machine, const rung_config *config, const rung_problem *p);
 
-/* Plans large tiles for products of which all blocks are refused, that read both operands as they lie. Returns the
- * kernel with the least time, and that time; NULL where none can. */
+/* Plans large tiles for products of which all blocks are refused, that read both operands as they lie or, if `turns` is
+ * set, one of them turned, or both. Returns the kernel with the least time, and that time; NULL where none can. */
 const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const rung_config *config,
-                                           const rung_problem *p, large_plan *plan, double *us);
-/* Computes C where the guard refuses all blocks. This launch follows the product's, and may run `beside` it. There is
- * room for plan->bytes_partials, and the tickets are as those of rung_marked. */
+                                           const rung_problem *p, int turns, large_plan *plan, double *us);
+/* Computes C where the guard refuses all blocks, from operands that are turned already where the plan turns them. This
+ * launch may run beside the product's. There is room for plan->bytes_partials, and the tickets are as
+ * those of rung_marked. */
 rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
-                                   const large_plan *plan, const f16x3_guard *guard, int beside, float *partials,
-                                   uint32_t *tickets);
+                                   const large_plan *plan, const f16x3_guard *guard, rung_chain_order order,
+                                   float *partials, uint32_t *tickets);
 
 /* Computes the marked blocks in small tiles, whatever the operands. */
 rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);

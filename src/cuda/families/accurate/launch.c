@@ -2,10 +2,12 @@
  * by panel, multiplies them on tensor cores, and has strict tiles compute what the guard refuses. */
 #include "cuda/device/f16x3.h"
 #include "cuda/driver/chain.h"
+#include "cuda/driver/recorded.h"
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/accurate/panels.h"
 #include "cuda/families/accurate/recall.h"
 #include "cuda/host/divide.h"
+#include "cuda/host/row_copy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -229,6 +231,38 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_pl
     g->marks = (uint8_t *)(at.memory + w->marks);
 }
 
+/* Turns the operands that large tiles read turned, if the guard refuses all blocks, beside the product's launch. They
+ * take the operands' places in `p`. */
+static rung_status turn_operands(rung_cuda *cuda, const large_plan *large, const f16x3_guard *guard,
+                                 float *const room[2], rung_problem *p)
+{
+    enum { FEW = 4 }; /* blocks of a multiprocessor, as most often there is nothing to do (host/row_copy.c) */
+    rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
+    f16x3_turn_args args = {.guard = *guard};
+    int64_t tiles[2] = {0, 0};
+    int count = 0;
+    if (accurate_turns_a(large))
+        args.of[count++] = rung_operand_turn_to(&a, 1, room[0]);
+    if (accurate_turns_b(large))
+        args.of[count++] = rung_operand_turn_to(&b, 1, room[1]);
+    for (int i = 0; i < count; i++)
+        tiles[i] = rung_ceil_div(args.of[i].mn, RUNG_TURN_TILE) * rung_ceil_div(args.of[i].k, RUNG_TURN_TILE);
+    args.tiles_of_first = (int32_t)tiles[0];
+    args.tiles = (int32_t)(tiles[0] + tiles[1]);
+    p->a = a.at, p->lda = a.ld, p->trans_a |= accurate_turns_a(large);
+    p->b = b.at, p->ldb = b.ld, p->trans_b &= !accurate_turns_b(large);
+    p->align_a = p->align_b = 16;
+    rung_function function;
+    rung_grid grid = {.x = (unsigned)rung_min64(args.tiles, FEW * cuda->machine->sms),
+                      .threads = RUNG_TURN_THREADS,
+                      .overlaps = 1,
+                      .argument_bytes = sizeof args,
+                      .order = RUNG_BESIDE_LAST,
+                      .prepares = 1};
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "turn", "f16x3_turn", &function));
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
 /* Computes what the product marked and left alone. */
 static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const accurate_plan *part,
                                 const accurate_layout *w, places at, int entry)
@@ -258,15 +292,23 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                           .told = at.recalled.told};
     if (!rung_marked_blocks_fit(&q, &marked))
         return rung_marked_tiles_run(cuda, &q, &marked);
+    const large_plan *large = &part->large_plan;
+    const f16x3_guard guard = guard_of(p, part, w, at);
+    float *sums = (float *)(at.memory + w->sums);
+    marked.elsewhere = part->large != NULL;
+    marked.turned = part->large && (large->turn_a || large->turn_b);
+    if (marked.turned) {
+        rung_problem turned = q;
+        RUNG_TRY(turn_operands(cuda, large, &guard, copies, &turned));
+        RUNG_TRY(
+            rung_refused_large_run(cuda, part->large, &turned, large, &guard, RUNG_AFTER_LAST, sums, marked.tickets));
+    }
     const float *a = q.a, *b = q.b;
     RUNG_TRY(rung_marked_copies_run(cuda, &marked, &q));
-    if (part->large) {
-        const f16x3_guard guard = guard_of(p, part, w, at);
-        const int copied = q.a != a || q.b != b;
-        marked.elsewhere = 1;
-        RUNG_TRY(rung_refused_large_run(cuda, part->large, &q, &part->large_plan, &guard, !copied,
-                                        (float *)(at.memory + w->sums), marked.tickets));
-    }
+    if (part->large && !marked.turned)
+        RUNG_TRY(rung_refused_large_run(cuda, part->large, &q, large, &guard,
+                                        q.a == a && q.b == b ? RUNG_BESIDE_LAST : RUNG_AFTER_ALL, sums,
+                                        marked.tickets));
     return rung_marked_blocks_run(cuda, &q, &marked);
 }
 
@@ -314,11 +356,15 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
 static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                              const accurate_plan *part, places at, int entry)
 {
-    if (at.kept && !at.recording)
+    if (at.recording)
+        rung_recorded_begin(cuda);
+    else if (at.kept)
         rung_chain_begin(cuda);
     rung_status status = launch_panel(cuda, kernel, p, part, at, entry);
-    rung_status queued = rung_chain_end(cuda, status == RUNG_SUCCESS);
-    return status == RUNG_SUCCESS ? queued : status;
+    rung_status queued = rung_chain_end(cuda, status == RUNG_SUCCESS), recorded = rung_recorded_end(cuda);
+    if (status != RUNG_SUCCESS)
+        return status;
+    return queued == RUNG_SUCCESS ? recorded : queued;
 }
 
 /* Returns the product of one panel, of C from (i, j) on and of k from l on. Later panels of k add to what earlier ones

@@ -256,26 +256,38 @@ static rung_problem once_copied(const rung_problem *p, const rung_operand *a, co
     return q;
 }
 
+/* Finds room for the partial sums of large tiles. Nobody reads the images then: where neither copies nor turned
+ * operands lie there, the sums do. Returns whether all of it fits. */
+static int place_sums(const large_plan *large, int copies, int64_t limit, accurate_layout *w)
+{
+    const int in_a = copies || accurate_turns_a(large), in_b = copies || accurate_turns_b(large);
+    const int64_t from = w->image[in_a ? 1 : 0], to = in_a && in_b ? from : in_b ? w->image[1] : w->bytes;
+    w->sums = from;
+    if (large->bytes_partials > to - from)
+        w->sums = take(&w->bytes, large->bytes_partials);
+    return w->bytes <= limit;
+}
+
 /* Plans large tiles for what is refused as a whole, where they are faster than the marked tiles, which take `us`. These
- * have copies of operands at odd addresses, and the large tiles read them too. Returns the time. */
+ * have copies of operands at odd addresses, and the large tiles read them too. Where k is innermost in both operands
+ * they read at least one turned. Returns the time. */
 static double plan_large(const rung_machine *machine, const rung_config *config, const rung_problem *p, double us,
                          int64_t limit, accurate_plan *part)
 {
     const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
-    const rung_problem q = once_copied(p, &a, &b);
+    const int turns = !p->trans_a && p->trans_b, copies = !turns && !(a.readable && b.readable);
+    const rung_problem q = turns ? *p : once_copied(p, &a, &b);
+    accurate_layout w = part->w;
+    large_plan plan;
     double large_us;
-    const rung_kernel *kernel = rung_refused_large_plan(machine, config, &q, &part->large_plan, &large_us);
-    large_us += rung_operand_copies_us(machine, &a, &b, p);
-    if (!kernel || !(large_us < large_factor * us))
+    const rung_kernel *kernel = rung_refused_large_plan(machine, config, &q, turns, &plan, &large_us);
+    if (copies)
+        large_us += rung_operand_copies_us(machine, &a, &b, p);
+    if (!kernel || !(large_us < large_factor * us) || !place_sums(&plan, copies, limit, &w))
         return us;
-    /* Where nothing is copied partial sums take the place of the images, which nobody reads then. */
-    const int copies = !a.readable || !b.readable;
-    int64_t bytes = part->w.bytes;
-    part->w.sums = copies ? take(&bytes, part->large_plan.bytes_partials) : part->w.image[0];
-    if (copies ? bytes > limit : part->large_plan.bytes_partials > part->w.bytes - part->w.image[0])
-        return us;
-    part->w.bytes = bytes;
+    part->w = w;
     part->large = kernel;
+    part->large_plan = plan;
     return large_us;
 }
 

@@ -26,4 +26,15 @@ typedef struct accurate_plan {
     large_plan large_plan;
 } accurate_plan;
 
+/* Say whether an operand of the product is turned for large tiles, which may compute the transposed product. */
+static inline int accurate_turns_a(const large_plan *s)
+{
+    return s->transposed ? s->turn_b : s->turn_a;
+}
+
+static inline int accurate_turns_b(const large_plan *s)
+{
+    return s->transposed ? s->turn_a : s->turn_b;
+}
+
 #endif

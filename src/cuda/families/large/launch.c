@@ -57,7 +57,7 @@ static rung_status pack(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
         RUNG_TRY(turn(cuda, p, p->n, p->align_b, s->class_steps > 0, to_b, b));
     else if (s->pack_b)
         copies[count++] = copy_to(b, p->n, p->k, p->batch, to_b);
-    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL) : RUNG_SUCCESS;
+    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL, NULL) : RUNG_SUCCESS;
 }
 
 /* Describes boxes of x by y of a batch of matrices whose rows run along x. */
@@ -182,7 +182,7 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
 /* ---- products of which accurate mode has refused all blocks ---- */
 
 const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const rung_config *config,
-                                           const rung_problem *p, large_plan *plan, double *us)
+                                           const rung_problem *p, int turns, large_plan *plan, double *us)
 {
     const rung_kernel *best = NULL;
     *us = INFINITY;
@@ -192,7 +192,9 @@ const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const ru
         if (rung_gpu_unusable(machine, kernel) || large_estimate(machine, config, kernel, p, &choice))
             continue;
         const large_plan *s = &choice.plan.large;
-        if (s->pack_a || s->pack_b || s->copied || choice.cost_us >= *us)
+        const int packs = (s->pack_a && !s->turn_a) || (s->pack_b && !s->turn_b);
+        if (packs || s->copied || (s->turn_a || s->turn_b) != turns || (turns && s->class_steps) ||
+            choice.cost_us >= *us)
             continue;
         best = kernel;
         *plan = *s;
@@ -204,21 +206,23 @@ const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const ru
 _Static_assert(sizeof(rung_large_args) <= RUNG_CHAIN_ARGUMENT_BYTES, "large tiles follow in their product's chain");
 
 rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
-                                   const large_plan *s, const f16x3_guard *guard, int beside, float *partials,
-                                   uint32_t *tickets)
+                                   const large_plan *s, const f16x3_guard *guard, rung_chain_order order,
+                                   float *partials, uint32_t *tickets)
 {
     const rung_problem t = s->transposed ? large_transposed(p) : *p;
+    large_plan as_it_lies = *s;
     rung_function function;
     rung_large_args args;
     RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
     fill(&args, &t, s);
+    as_it_lies.turn_a = as_it_lies.turn_b = as_it_lies.pack_a = as_it_lies.pack_b = 0;
     args.guarded = 1;
     args.guard = *guard;
     args.partials = partials;
     args.counters = tickets;
-    RUNG_TRY(operands(cuda, kernel, &t, s, NULL, &args));
+    RUNG_TRY(operands(cuda, kernel, &t, &as_it_lies, NULL, &args));
     rung_grid grid = grid_of(kernel, s);
-    grid.beside = beside;
+    grid.order = order;
     grid.argument_bytes = sizeof args;
     return rung_launch(cuda, &function, &grid, &args);
 }

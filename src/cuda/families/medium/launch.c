@@ -115,7 +115,7 @@ rung_status rung_marked_copies_run(rung_cuda *cuda, const rung_marked *w, rung_p
             copies[count++] = rung_operand_copy_to(&of[i], 1, w->copies[i]);
     if (!count)
         return RUNG_SUCCESS;
-    RUNG_TRY(rung_row_copy_run(cuda, &copies[0], &copies[1], w->any));
+    RUNG_TRY(rung_row_copy_run(cuda, &copies[0], &copies[1], w->any, w->turned ? w->all : NULL));
     p->a = of[0].at, p->lda = of[0].ld;
     p->b = of[1].at, p->ldb = of[1].ld;
     p->align_a = p->align_b = 16;
