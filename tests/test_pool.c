@@ -5,6 +5,7 @@
 #include "cpu/pool.h"
 
 #include <dlfcn.h>
+#include <fenv.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -383,10 +384,18 @@ static void workspaces_are_apart_and_kept(void **state)
     rung_pool_destroy(pool);
 }
 
-/* A stand-in for OpenMP: real threads, of which as many come as it is told, some of them late. */
+/* Returns 1 where this thread rounds up, -1 where it rounds down, 0 where it rounds to nearest. */
+static int rounding(void)
+{
+    const volatile float one = 1.0f, little = 0x1p-40f;
+    const volatile float more = one + little, less = one - little;
+    return (more > 1.0f) - (less < 1.0f);
+}
+
+/* A stand-in for OpenMP: real threads, of which as many come as it is told, some of them late. They round down. */
 static _Thread_local int team_number;
 static int team_most, team_is_late;
-static atomic_int team_teams;
+static atomic_int team_teams, team_was_changed;
 
 typedef struct team_member {
     void (*fn)(void *);
@@ -400,7 +409,9 @@ static void *run_team_member(void *argument)
     team_number = m->number;
     if (team_is_late)
         usleep(2000);
+    fesetround(FE_DOWNWARD);
     m->fn(m->data);
+    team_was_changed += rounding() != -1;
     return NULL;
 }
 
@@ -447,6 +458,46 @@ static void a_team_does_the_work(void **state)
     run_once(pool, 3, 9);
     assert_int_equal(team_teams, before);
     rung_pool_destroy(pool);
+}
+
+typedef struct rounded {
+    meeting meeting;
+    int as[MOST_THREADS];
+} rounded;
+
+static void note_rounding(void *job, int64_t task, float *workspace)
+{
+    rounded *r = job;
+    meet(&r->meeting, task, workspace);
+    r->as[task] = rounding();
+}
+
+/* All threads compute as the caller does, whoever started them. A team's thread goes on as it was. */
+static void all_round_as_the_caller_does(void **state)
+{
+    (void)state;
+    static const struct {
+        int mode, is;
+    } modes[] = {{FE_UPWARD, 1}, {FE_TONEAREST, 0}, {FE_DOWNWARD, -1}, {FE_TONEAREST, 0}};
+    for (int with_team = 0; with_team < 2; with_team++) {
+        rung_pool *pool = new_pool(MOST_THREADS); /* workers start, and end with it */
+        team_most = MOST_THREADS;
+        rung_pool_use_team(pool, with_team ? &team : NULL);
+        for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+            static rounded r;
+            memset(&r, 0, sizeof r);
+            r.meeting.wanted = MOST_THREADS;
+            fesetround(modes[i].mode);
+            rung_pool_run(pool, MOST_THREADS, MOST_THREADS, note_rounding, &r);
+            fesetround(FE_TONEAREST);
+            assert_int_equal(r.meeting.missed, 0);
+            for (int t = 0; t < MOST_THREADS; t++)
+                assert_int_equal(r.as[t], modes[i].is);
+            usleep(300);
+        }
+        rung_pool_destroy(pool);
+    }
+    assert_int_equal(team_was_changed, 0);
 }
 
 static void count_task(void *job, int64_t task, float *workspace)
@@ -886,6 +937,7 @@ int main(void)
         cmocka_unit_test(workers_spin_where_it_pays),
         cmocka_unit_test(a_worker_stays_while_its_caller_wakes),
         cmocka_unit_test(a_team_does_the_work),
+        cmocka_unit_test(all_round_as_the_caller_does),
         cmocka_unit_test(a_small_team_does_all_tasks),
         cmocka_unit_test(a_team_cools_down),
         cmocka_unit_test(a_team_that_sleeps_is_left_alone),

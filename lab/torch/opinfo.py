@@ -26,10 +26,10 @@ NAMES = ("matmul", "__rmatmul__", "mm", "bmm", "mv", "dot", "vdot", "inner", "ou
 
 
 def wide(value):
-    """Returns the same values on the CPU in FP64."""
+    """Returns the same values on the CPU in FP64, with gradients where they have them."""
     if isinstance(value, torch.Tensor):
         copy = value.detach().cpu()
-        return copy.double() if copy.is_floating_point() else copy
+        return copy.double().requires_grad_(value.requires_grad) if copy.is_floating_point() else copy
     return value
 
 
@@ -41,21 +41,30 @@ def call(op, sample_input, args, kwargs):
     return op(sample_input, *args, **kwargs)
 
 
+def is_close(mine, exact):
+    mine, exact = mine.detach().cpu().double(), exact.detach()
+    return mine.shape == exact.shape and torch.isclose(mine, exact, rtol=1e-3, atol=1e-3, equal_nan=True).all()
+
+
+def gradients(parts, results):
+    """Returns the gradient of the results' sum by each tensor of the operands that has one; None: it does not matter."""
+    leaves = [x for x in tensors(parts) if x.requires_grad]
+    wanted = [x.sum() for x in results if x.requires_grad]
+    return torch.autograd.grad(wanted, leaves, allow_unused=True) if leaves and wanted else ()
+
+
 def outcome(op, sample):
+    parts = sample.input, sample.args, sample.kwargs
+    wide_parts = tree_map(wide, parts)
     with torch.random.fork_rng(devices=[0]):
         torch.manual_seed(7)
-        ours = tensors(call(op, sample.input, sample.args, sample.kwargs))
-    exact = tensors(call(op, *(tree_map(wide, part) for part in (sample.input, sample.args, sample.kwargs))))
-    for mine, reference in zip(ours, exact):
-        close = torch.isclose(mine.detach().cpu().double(), reference, rtol=1e-3, atol=1e-3, equal_nan=True)
-        if mine.shape != reference.shape or not close.all():
-            return "differs"
-    leaves = [x for x in tensors((sample.input, sample.args, sample.kwargs)) if x.requires_grad]
-    wanted = [x for x in ours if x.requires_grad]
-    if leaves and wanted:
-        grads = torch.autograd.grad([x.sum() for x in wanted], leaves, allow_unused=True)
-        if any(g is not None and not g.isfinite().all() for g in grads):
-            return "ok, gradient not finite"
+        ours = tensors(call(op, *parts))
+    exact = tensors(call(op, *wide_parts))
+    if len(ours) != len(exact) or not all(map(is_close, ours, exact)):
+        return "differs"
+    for mine, reference in zip(gradients(parts, ours), gradients(wide_parts, exact)):
+        if (mine is None) != (reference is None) or (mine is not None and not is_close(mine, reference)):
+            return "ok, gradient differs"
     return "ok"
 
 

@@ -239,9 +239,13 @@ rung_status rung_tuned_save(const rung_tuned *t)
     if (!t->path[0])
         return rung_fail(RUNG_UNSUPPORTED, "no cache folder: set RUNG_CACHE_DIR, XDG_CACHE_HOME or HOME");
     make_folders(t->path);
+    static _Atomic unsigned saves; /* of this process; another machine or container may have its number */
     char temporary[sizeof t->path + 32];
-    snprintf(temporary, sizeof temporary, "%s.%ld", t->path, (long)getpid());
-    FILE *file = fopen(temporary, "w");
+    FILE *file;
+    do {
+        snprintf(temporary, sizeof temporary, "%s.%ld.%u", t->path, (long)getpid(), saves++);
+        file = fopen(temporary, "wx");
+    } while (!file && errno == EEXIST);
     if (!file)
         return rung_fail(RUNG_UNSUPPORTED, "cannot write %s: %s", temporary, strerror(errno));
     if (!write_rows(t, file) || rename(temporary, t->path) != 0) {

@@ -4,6 +4,7 @@
 #ifndef RUNG_CPU_GEMM_H
 #define RUNG_CPU_GEMM_H
 
+#include "core/divide.h"
 #include "cpu/cpu.h"
 #include "cpu/kernels/kernels.h"
 
@@ -49,26 +50,6 @@ typedef struct gemm_plan {
     int apart;          /* B in place: sums lie apart from C, which is added last */
     int four_sums;      /* B in place: wants_four_sums(), of the whole product */
 } gemm_plan;
-
-static inline int64_t min64(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
-
-static inline int64_t max64(int64_t x, int64_t y)
-{
-    return x > y ? x : y;
-}
-
-static inline int64_t divide_up(int64_t x, int64_t y)
-{
-    return (x + y - 1) / y;
-}
-
-static inline int64_t round_up(int64_t x, int64_t unit)
-{
-    return divide_up(x, unit) * unit;
-}
 
 enum { LINE_FLOATS = 16, LINE_BYTES = 64, PAGE_FLOATS = 1024 }; /* a page is as long as a way of L1 */
 

@@ -9,6 +9,7 @@
  * since these threads end together, and keeps off the crew. */
 #define _GNU_SOURCE
 #include "cpu/pool.h"
+#include "cpu/float_mode.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -88,6 +89,7 @@ typedef struct shared_job {
     _Atomic(rung_task_fn) fn;
     _Atomic(void *) job;
     _Atomic(rung_pool *) pool;    /* whose job it is: the tasks' workspaces */
+    _Atomic uint64_t float_mode;  /* the caller's, in which all tasks compute */
     _Atomic int cpu[MAX_THREADS]; /* where each worker took its first task; -1: it has none */
 } shared_job;
 
@@ -200,6 +202,7 @@ static void deal(shared_job *shared, rung_pool *pool, uint64_t number, int threa
     atomic_store_explicit(&shared->fn, fn, memory_order_relaxed);
     atomic_store_explicit(&shared->job, job, memory_order_relaxed);
     atomic_store_explicit(&shared->pool, pool, memory_order_relaxed);
+    atomic_store_explicit(&shared->float_mode, rung_float_mode(), memory_order_relaxed);
     atomic_store_explicit(&shared->tasks, tasks, memory_order_relaxed);
     atomic_store_explicit(&shared->limit, threads - 1, memory_order_release);
     atomic_store_explicit(&shared->done, 0, memory_order_relaxed);
@@ -222,6 +225,7 @@ static int work_on(shared_job *shared, int run, int number)
         void *job = atomic_load_explicit(&shared->job, memory_order_relaxed);
         rung_pool *pool = atomic_load_explicit(&shared->pool, memory_order_relaxed);
         int64_t tasks = atomic_load_explicit(&shared->tasks, memory_order_relaxed);
+        uint64_t float_mode = atomic_load_explicit(&shared->float_mode, memory_order_relaxed);
         int limit = atomic_load_explicit(&shared->limit, memory_order_relaxed);
         if (number > limit)
             return took;
@@ -230,6 +234,7 @@ static int work_on(shared_job *shared, int run, int number)
             continue;
         if (number > 0 && !took)
             atomic_store_explicit(&shared->cpu[number], sched_getcpu(), memory_order_relaxed);
+        rung_float_mode_set(float_mode);
         fn(job, task, pool->slots[number].floats);
         atomic_fetch_add_explicit(&shared->done, 1, memory_order_release);
         took = 1;
@@ -474,7 +479,9 @@ static void work_in_team(void *data)
         if (time_us() - t->start_us > TEAM_LATE_US)
             atomic_fetch_add_explicit(&t->late, 1, memory_order_relaxed);
     }
+    const uint64_t before = rung_float_mode();
     work(&t->shared, number);
+    rung_float_mode_set(before); /* the thread is the program's */
 }
 
 /* The team may come with fewer threads than it was asked for; those that are there take all tasks. If all were late

@@ -20,8 +20,8 @@ void rung_pool_destroy(rung_pool *pool);
 int rung_pool_reserve(rung_pool *pool, int slots, int64_t floats);
 float *rung_pool_workspace(rung_pool *pool, int slot);
 /* Runs tasks 0 ... tasks-1, each once, in any order, on at most `threads` threads, the caller among them. Each task
- * gets the workspace of the slot it runs on. The caller works alone while another context has the workers, and where
- * none can be started. */
+ * gets the workspace of the slot it runs on, and computes in the caller's mode (cpu/float_mode.h). The caller works
+ * alone while another context has the workers, and where none can be started. */
 void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job);
 /* Sends the jobs that follow to the caller's own threads; NULL: to the workers. A team as large as the job's threads is
  * asked for, and the caller is its number 0. */

@@ -7,7 +7,7 @@ static rung_status copy_piece(multi_product *p, int held, const product_unit *u,
 {
     const product_side *s = &p->side[u->side];
     multi_engine *e = &p->multi->engines[held];
-    int64_t at = most(line->at, first), count = least(line->at + line->count, end) - at, ld;
+    int64_t at = max64(line->at, first), count = min64(line->at + line->count, end) - at, ld;
     if (count <= 0)
         return RUNG_SUCCESS;
     int owner = product_owner(s, line->part, step->part);

@@ -70,7 +70,7 @@ rung_status fetch_message_open(multi_product *p)
     char why[MULTI_WHY_BYTES] = "";
     p->ring_count = t->ordered ? SIDES : UNITS_ON_THE_WAY;
     p->ring = calloc((size_t)p->ring_count, sizeof *p->ring);
-    int members = (int)most(product_members(p, SIDE_A), product_members(p, SIDE_B));
+    int members = (int)max64(product_members(p, SIDE_A), product_members(p, SIDE_B));
     for (int side = 0; p->ring && t->ordered && side < SIDES;
          side++) /* the end puts it back, whatever fails until then */
         p->ring[side].parts = p->multi->parts[side];
@@ -176,7 +176,7 @@ static rung_status add_pieces(multi_product *p, const product_unit *u, message_u
                               const multi_run *step)
 {
     const product_side *s = &p->side[u->side];
-    int64_t from_step = most(g->at, step->at), steps = least(g->at + g->count, step->at + step->count) - from_step;
+    int64_t from_step = max64(g->at, step->at), steps = min64(g->at + g->count, step->at + step->count) - from_step;
     if (steps <= 0)
         return RUNG_SUCCESS;
     int to = product_member(p, u->side, group, g->member), mine = multi_holds(p->multi, to);
@@ -184,7 +184,7 @@ static rung_status add_pieces(multi_product *p, const product_unit *u, message_u
             end = product_band_edge(p, u->panel, u->band + 1, all);
     for (int i = 0; i < s->lines[group].count; i++) {
         const multi_run *line = &s->lines[group].list[i];
-        int64_t at = most(line->at, first), count = least(line->at + line->count, end) - at, ld = 0;
+        int64_t at = max64(line->at, first), count = min64(line->at + line->count, end) - at, ld = 0;
         int from = product_owner(s, line->part, step->part), from_me = multi_holds(p->multi, from);
         if (count <= 0 || (!mine && !from_me) || (mine && in_place(p, u)))
             continue;

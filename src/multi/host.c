@@ -73,7 +73,7 @@ static rectangle part_of(const host_product *h, int held, int64_t tile)
     const host_share *s = &h->shares[held];
     int64_t row = (tile % h->tiles_m * h->rows + s->row) * h->tile_m,
             col = (tile / h->tiles_m * h->cols + s->col) * h->tile_n;
-    return (rectangle){row, most(0, least(h->tile_m, h->m - row)), col, most(0, least(h->tile_n, h->n - col))};
+    return (rectangle){row, max64(0, min64(h->tile_m, h->m - row)), col, max64(0, min64(h->tile_n, h->n - col))};
 }
 
 /* Finds the lines of a unit's band. Only the very first panel comes in bands: later ones come while others are
@@ -88,7 +88,7 @@ static void find_band(const host_product *h, const host_unit *u, int64_t lines, 
 static int64_t slot_ld(const host_product *h, int side)
 {
     int64_t lines = side == SIDE_A ? h->tile_m : h->tile_n;
-    return round_up(h->side[side].lines_are_rows ? lines : most(h->cuts.widest, 1), 4);
+    return round_up(h->side[side].lines_are_rows ? lines : max64(h->cuts.widest, 1), 4);
 }
 
 static float *slot_at(const host_product *h, int held, const host_unit *u, int64_t line, int64_t step)
@@ -110,8 +110,8 @@ static piece piece_of(const host_product *h, const host_unit *u, int64_t first, 
 {
     int by_steps = h->side[u->side].lines_are_rows;
     int64_t all = by_steps ? u->kw : end - first;
-    int64_t share = round_up(ceil_div(all, members), 32);
-    int64_t from = least(all, member * share), to = least(all, from + share);
+    int64_t share = round_up(divide_up(all, members), 32);
+    int64_t from = min64(all, member * share), to = min64(all, from + share);
     return by_steps ? (piece){first, end - first, from, to - from} : (piece){first + from, to - from, 0, u->kw};
 }
 
@@ -304,10 +304,10 @@ static rung_status multiply_columns(host_product *h, int held, const host_unit *
     static const int sixteenths[] = {0, 4, 8, 12, 14, 15, 16};
     int64_t cols = end - col, from = 0, waves = rows * cols / h->multi->wave_elements;
     int shrinks = u->panel == h->panels - 1 && waves >= 16;
-    int parts = shrinks ? 6 : (int)most(1, least(waves, u->panel == h->panels - 1 ? 4 : 2));
+    int parts = shrinks ? 6 : (int)max64(1, min64(waves, u->panel == h->panels - 1 ? 4 : 2));
     for (int i = 1; i <= parts; i++) {
         int64_t to = shrinks ? cols * sixteenths[i] / 16 : cols * i / parts;
-        to = i == parts ? cols : least(cols, round_up(to, TILE));
+        to = i == parts ? cols : min64(cols, round_up(to, TILE));
         RUNG_TRY(multiply(h, held, u, row, rows, col + from, to - from));
         from = to;
     }
@@ -404,7 +404,7 @@ static void choose_grid(host_product *h)
 
 static int64_t slot_floats(const host_product *h, int side)
 {
-    int64_t lines = side == SIDE_A ? h->tile_m : h->tile_n, steps = most(h->cuts.widest, 1);
+    int64_t lines = side == SIDE_A ? h->tile_m : h->tile_n, steps = max64(h->cuts.widest, 1);
     return slot_ld(h, side) * (h->side[side].lines_are_rows ? steps : lines);
 }
 
@@ -415,13 +415,13 @@ static int c_buffers(const host_product *h)
 
 static int slots_used(const host_product *h)
 {
-    return (int)least(PANEL_SLOTS, h->tiles_m * h->tiles_n * h->panels);
+    return (int)min64(PANEL_SLOTS, h->tiles_m * h->tiles_n * h->panels);
 }
 
 static int64_t memory_floats(host_product *h)
 {
-    h->tiles_m = ceil_div(h->m, h->tile_m * h->rows);
-    h->tiles_n = ceil_div(h->n, h->tile_n * h->cols);
+    h->tiles_m = divide_up(h->m, h->tile_m * h->rows);
+    h->tiles_n = divide_up(h->n, h->tile_n * h->cols);
     return c_buffers(h) * round_up(h->tile_m, 4) * h->tile_n +
            slots_used(h) * (slot_floats(h, SIDE_A) + slot_floats(h, SIDE_B)) + 64 * (C_BUFFERS + 2 * PANEL_SLOTS);
 }
@@ -436,10 +436,10 @@ static rung_status memory_limit_floats(const host_product *h, int64_t *limit)
         int64_t left;
         RUNG_TRY(e->ops->free_bytes(e, &left));
         left += 4 * h->multi->host_buffers[i].floats;
-        *limit = least(*limit, left / 8 * 7 / 4);
+        *limit = min64(*limit, left / 8 * 7 / 4);
     }
     if (h->multi->config.memory_bytes)
-        *limit = least(*limit, h->multi->config.memory_bytes / 4);
+        *limit = min64(*limit, h->multi->config.memory_bytes / 4);
     return RUNG_SUCCESS;
 }
 
@@ -448,8 +448,8 @@ static rung_status choose_tiles(host_product *h)
 {
     int64_t limit;
     RUNG_TRY(memory_limit_floats(h, &limit));
-    h->tile_m = round_up(ceil_div(h->m, h->rows), h->m >= TILE ? TILE : 4);
-    h->tile_n = round_up(ceil_div(h->n, h->cols), h->n >= TILE ? TILE : 4);
+    h->tile_m = round_up(divide_up(h->m, h->rows), h->m >= TILE ? TILE : 4);
+    h->tile_n = round_up(divide_up(h->n, h->cols), h->n >= TILE ? TILE : 4);
     while (memory_floats(h) > limit) {
         int64_t *larger = h->tile_m >= h->tile_n ? &h->tile_m : &h->tile_n;
         if (*larger <= TILE)
@@ -458,7 +458,7 @@ static rung_status choose_tiles(host_product *h)
                              "needs %lld bytes of a GPU, there are %lld",
                              (long long)h->tile_m, (long long)h->tile_n, (long long)h->cuts.widest,
                              (long long)memory_floats(h) * 4, (long long)limit * 4);
-        *larger = round_up(ceil_div(*larger, 2), TILE);
+        *larger = round_up(divide_up(*larger, 2), TILE);
     }
     int64_t waves = h->tile_m * h->tile_n / h->multi->wave_elements;
     h->first_bands = !h->multi->is_gpu || h->staged || waves < 4 ? 1 : waves < 16 ? 2 : MOST_BANDS;
@@ -510,7 +510,7 @@ static rung_status run(host_product *h)
 {
     rung_status status;
     RUNG_TRY(multi_panels_cut(&h->multi->panels, h->k, &h->cuts));
-    h->panels = most(1, h->cuts.count);
+    h->panels = max64(1, h->cuts.count);
     choose_grid(h);
     RUNG_TRY_OUT(choose_tiles(h));
     RUNG_TRY_OUT(reserve(h));

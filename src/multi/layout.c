@@ -78,7 +78,7 @@ rung_status multi_runs_find(multi_runs *runs, const multi_axis *to, int part, in
     runs->count = 0;
     for (int64_t at = 0; at < count;) {
         int64_t index = multi_axis_global(to, part, first + at), source = index - to_origin + from_origin;
-        int64_t length = least(count - at, least(together(to, index), together(from, source)));
+        int64_t length = min64(count - at, min64(together(to, index), together(from, source)));
         multi_run run = {at, length, multi_axis_owner(from, source), multi_axis_local(from, source)};
         RUNG_TRY(add_run(runs, run));
         at += length;

@@ -3,8 +3,8 @@
 #ifndef RUNG_MULTI_LAYOUT_H
 #define RUNG_MULTI_LAYOUT_H
 
+#include "core/divide.h"
 #include "core/status.h"
-#include "multi/sizes.h"
 #include "rung_multi.h"
 
 typedef struct multi_axis {

@@ -13,8 +13,8 @@ enum { STEP = 256 }; /* panels begin at multiples of it */
 static int64_t width_at(const multi_panels *rule, int64_t k0, int64_t k)
 {
     int64_t left = k - k0, half = round_up(left / 2, STEP);
-    int64_t grown = most(rule->first, least(k0, rule->widest)), shrunk = most(rule->last, half);
-    return least(left, least(grown, shrunk));
+    int64_t grown = max64(rule->first, min64(k0, rule->widest)), shrunk = max64(rule->last, half);
+    return min64(left, min64(grown, shrunk));
 }
 
 rung_status multi_panels_cut(const multi_panels *rule, int64_t k, multi_cuts *cuts)
@@ -29,7 +29,7 @@ rung_status multi_panels_cut(const multi_panels *rule, int64_t k, multi_cuts *cu
     for (int64_t i = 0; i < cuts->count; i++) {
         int64_t width = width_at(rule, cuts->edges[i], k);
         cuts->edges[i + 1] = cuts->edges[i] + width;
-        cuts->widest = most(cuts->widest, width);
+        cuts->widest = max64(cuts->widest, width);
     }
     return RUNG_SUCCESS;
 }

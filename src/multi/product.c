@@ -172,14 +172,14 @@ static rung_status multiply_chunks(multi_product *p, int held, const product_uni
                  : p->multi->is_gpu && share->lines[SIDE_A] * cols >= 2 * p->multi->wave_elements
                      ? p->multi->panels.chunks
                      : 1;
-    int64_t width = round_up(ceil_div(cols, chunks), TILE);
+    int64_t width = round_up(divide_up(cols, chunks), TILE);
     share->next_lane = 0;
     for (int64_t col = 0; col < cols; col += width) {
         multi_lane lane;
         RUNG_TRY(next_lane(p, held, u, &lane));
         if (u->panel == 1 && p->first_bands > 1)
-            RUNG_TRY(after_bands(p, held, lane, least(col + width, cols)));
-        RUNG_TRY(multiply(p, held, u, 0, share->lines[SIDE_A], col, least(width, cols - col), lane));
+            RUNG_TRY(after_bands(p, held, lane, min64(col + width, cols)));
+        RUNG_TRY(multiply(p, held, u, 0, share->lines[SIDE_A], col, min64(width, cols - col), lane));
         if (polled)
             RUNG_TRY(fetch_message_progress(p));
     }
@@ -223,7 +223,7 @@ static rung_status reserve_slots(multi_product *p)
     for (int i = 0; i < multi->held; i++) {
         if (!multi->buffers[i] && !(multi->buffers[i] = calloc(PANEL_SLOTS * SIDES, sizeof(multi_buffer))))
             return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a list of buffers");
-        for (int slot = 0; slot < least(PANEL_SLOTS, p->panels) && p->shares[i].row >= 0; slot++)
+        for (int slot = 0; slot < min64(PANEL_SLOTS, p->panels) && p->shares[i].row >= 0; slot++)
             for (int side = 0; side < SIDES; side++) {
                 /* A panel that lies in place needs no room. This asks about all of k at once: what holds for the first
                  * panel need not hold for the others. */
@@ -276,7 +276,7 @@ rung_status multi_product_run(multi_product *p)
     p->panels = p->m > 0 && p->n > 0 && p->alpha != 0.0f ? p->cuts.count : 0;
     int64_t part = (p->m / p->desc_c->grid_rows + 1) * (p->n / p->desc_c->grid_cols + 1);
     int worth = part >= 16 * multi->wave_elements ? MOST_BANDS : part >= 4 * multi->wave_elements ? 2 : 1;
-    p->first_bands = multi->is_gpu ? (int)most(1, least(worth, multi->panels.bands)) : 1;
+    p->first_bands = multi->is_gpu ? (int)max64(1, min64(worth, multi->panels.bands)) : 1;
     p->units = p->panels > 0 ? 2 * p->first_bands + 2 * (p->panels - 1) : 0;
     for (int i = 0; i < multi->held; i++)
         RUNG_TRY(multi->engines[i].ops->begin(&multi->engines[i]));

@@ -119,14 +119,14 @@ rung_status multi_stage_copy(rung_multi *multi, int held, multi_lane lane, const
         return e->ops->copy(e, lane, c, NULL);
     RUNG_TRY(open_stage(multi));
     ring *r = c->from_host ? &multi->stage->in[held] : &multi->stage->out[held];
-    int64_t width = least(c->length, PIECE_FLOATS), height = least(c->lines, PIECE_FLOATS / width);
+    int64_t width = min64(c->length, PIECE_FLOATS), height = min64(c->lines, PIECE_FLOATS / width);
     for (int64_t i = 0; i < c->lines; i += height)
         for (int64_t j = 0; j < c->length; j += width) {
             multi_copy piece = *c;
             piece.from += i * c->from_ld + j;
             piece.to += i * c->to_ld + j;
-            piece.lines = least(height, c->lines - i);
-            piece.length = least(width, c->length - j);
+            piece.lines = min64(height, c->lines - i);
+            piece.length = min64(width, c->length - j);
             RUNG_TRY(copy_piece(multi, held, lane, r, &piece));
         }
     return RUNG_SUCCESS;

@@ -18,7 +18,7 @@ int64_t band_edge(int64_t lines, int band, int bands)
 {
     if (band == 0 || band >= bands)
         return band == 0 ? 0 : lines;
-    return least(lines, round_up(lines >> (bands - band), TILE));
+    return min64(lines, round_up(lines >> (bands - band), TILE));
 }
 
 int64_t product_band_edge(const multi_product *p, int64_t panel, int band, int64_t lines)

@@ -5,7 +5,7 @@
 
 #include "core/backend.h"
 #include "cuda/driver/device.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -41,9 +41,9 @@ static rung_problem draw_problem(const rung_kernel *kernel, int sms)
     memset(&p, 0, sizeof p);
     p.batch = 1;
     if (draw(2)) {
-        const int64_t halves = 1 + draw(12), tiles = rung_max64(1, halves * sms / 2 + draw(3) - 1);
+        const int64_t halves = 1 + draw(12), tiles = max64(1, halves * sms / 2 + draw(3) - 1);
         const int64_t across = draw(2) ? 1 : 1 + draw(3);
-        p.m = rung_max64(1, tiles / across) * bm - draw(2) * draw((int)bm), p.n = across * bn - draw(2) * draw((int)bn);
+        p.m = max64(1, tiles / across) * bm - draw(2) * draw((int)bm), p.n = across * bn - draw(2) * draw((int)bn);
         p.k = draw(2) ? bk * (1 + draw(8)) : draw_size(13);
         if (draw(4) == 0) {
             p.m = 1 + draw((int)bm), p.n = 1 + draw((int)bn);

@@ -511,6 +511,31 @@ static void blocks_grow_in_steps(void **state)
     }
 }
 
+/* What a stream holds of memory is never more than the user lets a product borrow, also once the limit has become less.
+ */
+static void no_more_than_the_limit_is_kept(void **state)
+{
+    (void)state;
+    rung_cuda cuda;
+    begin(&cuda);
+    for (int i = 0; i < 400; i++) {
+        const int64_t limit = RUNG_TICKET_BYTES + 1 + (int64_t)roll((roll(2) ? 3 : 200) * (uint32_t)MIB);
+        int64_t most = 0, all = 0;
+        loan l = some_loan(1);
+        cuda.config.workspace_limit_bytes = limit;
+        l.bytes = l.bytes <= limit - RUNG_TICKET_BYTES ? l.bytes : limit - RUNG_TICKET_BYTES;
+        assert_int_equal(take(&cuda, &l), RUNG_SUCCESS);
+        if (l.memory)
+            all += block_at((uintptr_t)l.memory)->bytes;
+        if (l.zeros)
+            all += block_at((uintptr_t)l.zeros)->bytes;
+        assert_true(all <= limit);
+        give(&cuda, &l);
+        assert_true(blocks_alive(&most) <= 2);
+    }
+    end(&cuda);
+}
+
 /* More streams than buffers hand them on, without the driver, and all buffers are in use. */
 static void streams_take_turns(void **state)
 {
@@ -600,6 +625,7 @@ int main(void)
         cmocka_unit_test(what_is_lent_is_there_and_alone),
         cmocka_unit_test(what_is_kept_is_not_asked_for_again),
         cmocka_unit_test(blocks_grow_in_steps),
+        cmocka_unit_test(no_more_than_the_limit_is_kept),
         cmocka_unit_test(streams_take_turns),
         cmocka_unit_test(a_failing_call_leaves_nothing),
         cmocka_unit_test(order_holds_whatever_fails),

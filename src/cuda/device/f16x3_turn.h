@@ -23,7 +23,8 @@ RUNG_KERNEL(RUNG_TURN_THREADS) f16x3_turn(const __grid_constant__ f16x3_turn_arg
         const rung_turn_args *t = &p.of[i >= p.tiles_of_first];
         const int at = i < p.tiles_of_first ? i : i - p.tiles_of_first;
         const int across = (int)((t->mn + RUNG_TURN_TILE - 1) / RUNG_TURN_TILE);
-        turn_one(t, t->from, t->to, (int64_t)(at % across) * RUNG_TURN_TILE, (int64_t)(at / across) * RUNG_TURN_TILE, 0);
+        turn_one(t, t->from, t->to, (int64_t)(at % across) * RUNG_TURN_TILE, (int64_t)(at / across) * RUNG_TURN_TILE,
+                 0);
     }
 }
 

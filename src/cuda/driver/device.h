@@ -3,6 +3,7 @@
 #define RUNG_CUDA_DEVICE_H
 
 #include "core/backend.h"
+#include "core/divide.h"
 #include "cuda/device/args.h"
 #include "cuda/driver/driver.h"
 #include "cuda/driver/graph_memory.h"
@@ -116,6 +117,14 @@ rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbo
 /* Returns NULL when the build has the kernel's machine code and the chip is new enough for it, else why not. */
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
 
+/* Returns the most memory that may be kept for a loan of so many bytes: where the user has said what a product may
+ * borrow, no more than that. */
+static inline int64_t rung_kept_most(const rung_cuda *cuda, int64_t bytes, int64_t otherwise)
+{
+    const int64_t limit = cuda->config.workspace_limit_bytes;
+    return limit > 0 && limit < otherwise ? max64(limit, bytes) : otherwise;
+}
+
 /* Lends device memory for the length of the launches that use it, in the order of the context's stream. Its contents
  * are undefined. Every get is followed by a put on the same stream. Under stream capture it is the graph's: allocated
  * by its nodes, or kept for it (graph_memory.h). */
@@ -128,7 +137,8 @@ rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void
 void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
 /* Lends memory and, beside it, zero_bytes that stay with the stream. They are zero when handed out, and the launches
  * that use them must leave them zero; are_zero = 0 says that they may not be. The zeros are NULL where more are asked
- * for than are kept, and without memory: the caller then clears memory of its own. */
+ * for than are kept, without memory, and where the user's limit has no room for them: the caller then clears memory of
+ * its own. */
 rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory,
                                           void **zeros);
 void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);

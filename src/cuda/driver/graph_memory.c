@@ -133,12 +133,12 @@ static rung_graph_lent *place_for(rung_graph_loans *loans, const recording *r, v
     return free_one;
 }
 
-static int64_t rounded(int64_t bytes)
+static int64_t rounded(const rung_cuda *cuda, int64_t bytes)
 {
     int64_t up = 1 << 20;
     while (up < bytes)
         up *= 2;
-    return up;
+    return rung_kept_most(cuda, bytes, up);
 }
 
 /* Lends memory for one of the two uses. */
@@ -152,7 +152,7 @@ static void *lend(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, int zeros)
         return NULL;
     if (!lent->memory || lent->bytes < bytes) { /* an outgrown one stays with the graph */
         rung_thread_mode mode = rung_driver_relax(cuda->driver);
-        rung_graph_buffer *buffer = buffer_for(cuda, r.graph, rounded(bytes), zero_bytes, zeros);
+        rung_graph_buffer *buffer = buffer_for(cuda, r.graph, rounded(cuda, bytes), zero_bytes, zeros);
         rung_driver_put_back(cuda->driver, mode);
         if (!buffer)
             return NULL;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 struct rung_recorded {
-    int open, moved;        /* a launch waits for other ones than the one before it */
-    rung_waits waits, next; /* of the launches, and with the one that is on its way */
+    int open, moved;                                   /* a launch waits for other ones than the one before it */
+    rung_waits waits, next;                            /* of the launches, and with the one that is on its way */
     CUgraphNode before[RUNG_LINKS], nodes[RUNG_LINKS]; /* what the first launch waits for; the launches */
     size_t befores;
 };

@@ -2,6 +2,7 @@
  * Kept buffers have counters before them, zero between launches; a MiB of zeros is kept likewise for who asks for it.
  * Nothing here waits for the GPU but the close: a buffer that is outgrown is freed in its stream's order, and one that
  * another stream takes over is waited for by that stream. A stream that records a graph finds memory of the graph's. */
+#include "core/divide.h"
 #include "cuda/driver/device.h"
 
 #include <string.h>
@@ -85,8 +86,8 @@ static rung_kept_buffer *buffer_for(rung_kept *kept, unsigned long long id)
     return known;
 }
 
-/* Rounds up such that memory and counters together are whole MiB, as the pool gives them. */
-static int64_t rounded(int64_t bytes)
+/* Rounds up such that memory and counters together are whole MiB, as the pool gives them, if the limit allows it. */
+static int64_t rounded(const rung_cuda *cuda, int64_t bytes)
 {
     const int64_t whole = bytes + RUNG_TICKET_BYTES;
     int64_t up = 1 << 20;
@@ -94,7 +95,7 @@ static int64_t rounded(int64_t bytes)
         up *= 2;
     if (up < whole)
         up = (whole + whole / 8 + step_bytes - 1) / step_bytes * step_bytes;
-    return (up < RUNG_KEPT_BUFFER_BYTES ? up : RUNG_KEPT_BUFFER_BYTES) - RUNG_TICKET_BYTES;
+    return min64(up, rung_kept_most(cuda, whole, RUNG_KEPT_BUFFER_BYTES)) - RUNG_TICKET_BYTES;
 }
 
 /* Frees what the buffer holds, in stream order. */
@@ -110,8 +111,8 @@ static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t by
     if (!buffer->last_use)
         CU_TRY(cuda->driver, event_create(&buffer->last_use, CU_EVENT_DISABLE_TIMING));
     release(cuda, buffer);
-    RUNG_TRY(allocate_with_tickets(cuda, rounded(bytes), 0, &buffer->memory));
-    buffer->bytes = rounded(bytes);
+    RUNG_TRY(allocate_with_tickets(cuda, rounded(cuda, bytes), 0, &buffer->memory));
+    buffer->bytes = rounded(cuda, bytes);
     return RUNG_SUCCESS;
 }
 
@@ -121,7 +122,8 @@ static rung_status claim(rung_cuda *cuda, rung_kept_buffer *buffer, unsigned lon
     if (buffer->memory && buffer->stream_id != id)
         CU_TRY(cuda->driver, stream_wait(cuda->config.stream, buffer->last_use, 0));
     buffer->stream_id = id;
-    if (buffer->memory && buffer->bytes >= bytes)
+    const int64_t most = rung_kept_most(cuda, bytes + RUNG_TICKET_BYTES, RUNG_KEPT_BUFFER_BYTES) - RUNG_TICKET_BYTES;
+    if (buffer->memory && buffer->bytes >= bytes && buffer->bytes <= most)
         return RUNG_SUCCESS;
     return replace(cuda, buffer, bytes);
 }
@@ -204,6 +206,13 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
+/* Returns whether zeros may lie beside memory of so many bytes, however much is kept of that. */
+static int has_room_for_zeros(const rung_cuda *cuda, int64_t bytes)
+{
+    const int64_t limit = cuda->config.workspace_limit_bytes;
+    return limit <= 0 || max64(bytes + RUNG_TICKET_BYTES, RUNG_KEPT_BUFFER_BYTES) + 2 * zeros_bytes <= limit;
+}
+
 /* Lends the stream its zeros. Who gives them back says whether they are still zero. */
 static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
 {
@@ -235,7 +244,7 @@ rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_
     *memory = *zeros = NULL;
     RUNG_TRY(ask_stream(cuda, &now));
     RUNG_TRY(get(cuda, &now, bytes, allocate, memory));
-    rung_status status = get_zeros(cuda, &now, zero_bytes, zeros);
+    rung_status status = get_zeros(cuda, &now, has_room_for_zeros(cuda, bytes) ? zero_bytes : 0, zeros);
     if (status != RUNG_SUCCESS) {
         rung_workspace_put(cuda, *memory);
         *memory = NULL;

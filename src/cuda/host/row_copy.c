@@ -1,6 +1,6 @@
 /* Copies of operands that the bulk copy engine cannot read as they lie: which are refused, and the launch. */
 #include "cuda/host/row_copy.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/workspace_limit.h"
 
 /* Blocks that a multiprocessor gets where there may be nothing to copy. With 8, which it has at once, the split of the
@@ -32,7 +32,7 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
                                .shares_of_first = (uint32_t)shares[0],
                                .only_if = only_if,
                                .unless = unless};
-    rung_grid grid = {.x = only_if ? (unsigned)rung_min64(args.shares, FEW * cuda->machine->sms) : args.shares,
+    rung_grid grid = {.x = only_if ? (unsigned)min64(args.shares, FEW * cuda->machine->sms) : args.shares,
                       .threads = RUNG_ROW_COPY_THREADS,
                       .overlaps = 1,
                       .argument_bytes = sizeof args,

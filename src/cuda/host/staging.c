@@ -2,7 +2,7 @@
  * entries), so that panel i + 1 travels in while panel i is multiplied and panel i - 1 travels out. Pageable memory
  * goes through a ring of pinned buffers, pinned memory directly. */
 #include "cuda/host/staging.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
@@ -209,13 +209,13 @@ static rung_status copy_slab(rung_cuda *cuda, const slab *s, int to_device)
     rung_staging *staging = cuda->staging;
     if (is_pinned(cuda, s->host))
         return device_copy(cuda, s, s->host, s->host_ld, to_device, to_device ? staging->in : staging->out);
-    int64_t width = rung_min64(s->length, PIECE_FLOATS), height = rung_min64(s->lines, PIECE_FLOATS / width);
+    int64_t width = min64(s->length, PIECE_FLOATS), height = min64(s->lines, PIECE_FLOATS / width);
     for (int64_t i = 0; i < s->lines; i += height)
         for (int64_t j = 0; j < s->length; j += width) {
             slab piece = {s->host + i * s->host_ld + j,
                           s->device + (CUdeviceptr)(i * s->device_ld + j) * 4,
-                          rung_min64(height, s->lines - i),
-                          rung_min64(width, s->length - j),
+                          min64(height, s->lines - i),
+                          min64(width, s->length - j),
                           s->host_ld,
                           s->device_ld};
             RUNG_TRY(copy_piece(cuda, &piece, to_device));
@@ -340,11 +340,11 @@ static rung_status pipeline(rung_cuda *cuda, const staged *s, const rung_kernel 
         RUNG_TRY(shared_in(cuda, s));
     int64_t previous = -1;
     for (int64_t first = 0; first < s->count; first += s->panel) {
-        RUNG_TRY(panel_in(cuda, s, first, rung_min64(s->panel, s->count - first)));
+        RUNG_TRY(panel_in(cuda, s, first, min64(s->panel, s->count - first)));
         RUNG_TRY(after(cuda, in, work));
         if (previous >= 0) /* issued only now, so that waiting for a result does not hold up the next panel's way in */
             RUNG_TRY(c_copy(cuda, s, previous, s->panel, 0));
-        RUNG_TRY(panel_run(cuda, s, kernel, first, rung_min64(s->panel, s->count - first), run));
+        RUNG_TRY(panel_run(cuda, s, kernel, first, min64(s->panel, s->count - first), run));
         RUNG_TRY(after(cuda, work, out));
         previous = first;
     }

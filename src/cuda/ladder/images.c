@@ -21,7 +21,7 @@ typedef struct style {
 static int64_t take(int64_t *at, int64_t bytes)
 {
     int64_t here = *at;
-    *at = rung_round_up(here + bytes, ALIGN);
+    *at = round_up(here + bytes, ALIGN);
     return here;
 }
 
@@ -29,9 +29,9 @@ static int64_t take(int64_t *at, int64_t bytes)
 static int64_t lay_out(rung_image_args *p, const rung_problem *problem, int cluster, char *memory)
 {
     int64_t at = 0;
-    p->a_lines = rung_round_up(problem->m, (int64_t)IMAGE_TILE * cluster);
-    p->b_lines = rung_round_up(problem->n, IMAGE_TILE);
-    p->k_blocks = rung_round_up(problem->k > 0 ? problem->k : 1, 2 * IMAGE_KB) / IMAGE_KB;
+    p->a_lines = round_up(problem->m, (int64_t)IMAGE_TILE * cluster);
+    p->b_lines = round_up(problem->n, IMAGE_TILE);
+    p->k_blocks = round_up(problem->k > 0 ? problem->k : 1, 2 * IMAGE_KB) / IMAGE_KB;
     p->a = memory + take(&at, p->a_lines * p->k_blocks * 128);
     p->b = memory + take(&at, p->b_lines * p->k_blocks * 128);
     p->a_line = (rung_image_line *)(memory + take(&at, p->a_lines * (int64_t)sizeof(rung_image_line)));
@@ -56,7 +56,7 @@ static int64_t split_cluster(int64_t k_blocks, int threads)
 static const char *estimate_for(const rung_machine *machine, const rung_problem *p, int cluster, rung_choice *choice)
 {
     rung_image_args layout;
-    if ((rung_round_up(p->m, (int64_t)IMAGE_TILE * cluster) + rung_round_up(p->n, IMAGE_TILE)) / IMAGE_LINES >
+    if ((round_up(p->m, (int64_t)IMAGE_TILE * cluster) + round_up(p->n, IMAGE_TILE)) / IMAGE_LINES >
         2147483647 / MOST_CLUSTER)
         return "more lines than the grid has room for";
     choice->workspace_bytes = lay_out(&layout, p, cluster, (char *)0);

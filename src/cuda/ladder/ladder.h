@@ -3,7 +3,7 @@
 #define RUNG_CUDA_LADDER_H
 
 #include "cuda/driver/device.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 
 /* A rung is asked for by name, never ranked: the time of its FMAs stands for its cost. */
 static inline double rung_ladder_cost_us(const rung_machine *machine, const rung_problem *p)

@@ -6,9 +6,9 @@ enum { BLOCKS_AN_SM = 2, WARPS = 8, MOST_TILES = RUNG_TICKET_BYTES / 4 };
 /* Parts of k: as many as find room at once, each with a step for every warp at least; a counter for each tile. */
 static int64_t choose_parts(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
-    int64_t all = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn);
+    int64_t all = divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn);
     int64_t parts = all > MOST_TILES ? 1 : (int64_t)machine->sms * BLOCKS_AN_SM / all;
-    int64_t most = rung_ceil_div(p->k, kernel->bk) / WARPS;
+    int64_t most = divide_up(p->k, kernel->bk) / WARPS;
     parts = parts < most ? parts : most;
     return parts < 1 ? 1 : parts;
 }
@@ -17,8 +17,8 @@ static const char *estimate_lone(const rung_machine *machine, const rung_config 
                                  const rung_problem *p, rung_choice *choice)
 {
     (void)config;
-    int64_t parts = choose_parts(machine, kernel, p), across = rung_ceil_div(p->n, kernel->bn),
-            down = rung_ceil_div(p->m, kernel->bm);
+    int64_t parts = choose_parts(machine, kernel, p), across = divide_up(p->n, kernel->bn),
+            down = divide_up(p->m, kernel->bm);
     if (down > 65535LL * 65535 || across * parts > 2147483647)
         return "more tiles than the grid has room for";
     choice->parts = (int32_t)parts;
@@ -32,9 +32,9 @@ static rung_status run_lone(rung_cuda *cuda, const rung_choice *choice, const ru
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
     rung_args args;
-    int64_t down = rung_ceil_div(p->m, kernel->bm), folds = rung_ceil_div(down, 65535);
-    rung_grid grid = {.x = (unsigned)(rung_ceil_div(p->n, kernel->bn) * choice->parts),
-                      .y = (unsigned)rung_ceil_div(down, folds),
+    int64_t down = divide_up(p->m, kernel->bm), folds = divide_up(down, 65535);
+    rung_grid grid = {.x = (unsigned)(divide_up(p->n, kernel->bn) * choice->parts),
+                      .y = (unsigned)divide_up(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes};
@@ -53,7 +53,7 @@ static const char *estimate_batches(const rung_machine *machine, const rung_conf
                                     const rung_problem *p, rung_choice *choice)
 {
     (void)config;
-    double items = (double)rung_ceil_div(p->m, kernel->bm) * (double)rung_ceil_div(p->n, kernel->bn) * (double)p->batch;
+    double items = (double)divide_up(p->m, kernel->bm) * (double)divide_up(p->n, kernel->bn) * (double)p->batch;
     if (items > 2147483647.0 - 65536.0)
         return "more than 2^31 tiles in all products: they are counted in 32 bits";
     choice->cost_us = rung_ladder_cost_us(machine, p);
@@ -66,8 +66,8 @@ static rung_status run_batches(rung_cuda *cuda, const rung_choice *choice, const
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
     rung_args args;
-    int64_t items = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch,
-            blocks = rung_ceil_div(items, WARPS);
+    int64_t items = divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn) * p->batch,
+            blocks = divide_up(items, WARPS);
     int64_t room = (int64_t)cuda->machine->sms * BLOCKS_AN_SM;
     rung_grid grid = {.x = (unsigned)(blocks < room ? blocks : room),
                       .threads = (unsigned)kernel->threads,

@@ -7,8 +7,8 @@ enum { BLOCKS_AN_SM = 3, LEAST_STEPS = 8, FINISH_RESULTS = 32 };
 static int64_t choose_parts(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     int64_t places = (int64_t)machine->sms * BLOCKS_AN_SM;
-    int64_t parts = places / (rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn));
-    int64_t most = rung_ceil_div(p->k, kernel->bk) / LEAST_STEPS;
+    int64_t parts = places / (divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn));
+    int64_t most = divide_up(p->k, kernel->bk) / LEAST_STEPS;
     parts = parts < most ? parts : most;
     return parts < 1 ? 1 : parts;
 }
@@ -18,7 +18,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
 {
     (void)config;
     int64_t parts = choose_parts(machine, kernel, p);
-    if (rung_ceil_div(p->m, kernel->bm) > 65535LL * 65535 || rung_ceil_div(p->n, kernel->bn) * parts > 2147483647)
+    if (divide_up(p->m, kernel->bm) > 65535LL * 65535 || divide_up(p->n, kernel->bn) * parts > 2147483647)
         return "more tiles than the grid has room for";
     choice->parts = (int32_t)parts;
     choice->workspace_bytes = parts * p->m * p->n * (int64_t)sizeof(float);
@@ -37,10 +37,10 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     args.split_k = choice->parts;
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &args.workspace));
 
-    int64_t down = rung_ceil_div(p->m, kernel->bm), folds = rung_ceil_div(down, 65535),
-            groups = rung_ceil_div(p->m * p->n, FINISH_RESULTS);
-    rung_grid grid = {.x = (unsigned)(rung_ceil_div(p->n, kernel->bn) * choice->parts),
-                      .y = (unsigned)rung_ceil_div(down, folds),
+    int64_t down = divide_up(p->m, kernel->bm), folds = divide_up(down, 65535),
+            groups = divide_up(p->m * p->n, FINISH_RESULTS);
+    rung_grid grid = {.x = (unsigned)(divide_up(p->n, kernel->bn) * choice->parts),
+                      .y = (unsigned)divide_up(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)kernel->threads};
     rung_status status = rung_launch(cuda, &parts, &grid, &args);

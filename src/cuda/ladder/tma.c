@@ -36,7 +36,7 @@ static int aligned(const float *x, int64_t ld)
 
 static int64_t packed_bytes(int64_t rows, int64_t columns)
 {
-    return (rows * rung_round_up(columns, 4) * (int64_t)sizeof(float) + 127) / 128 * 128;
+    return (rows * round_up(columns, 4) * (int64_t)sizeof(float) + 127) / 128 * 128;
 }
 
 /* Returns the workspace for the operands that have to be copied to aligned rows. */
@@ -71,8 +71,8 @@ static rung_status pack(rung_cuda *cuda, const float **x, int64_t *ld, int64_t r
                            .rows = rows,
                            .columns = columns,
                            .from_ld = *ld,
-                           .to_ld = rung_round_up(columns, 4)};
-    int64_t blocks = rung_ceil_div(rows * columns, 256 * 8);
+                           .to_ld = round_up(columns, 4)};
+    int64_t blocks = divide_up(rows * columns, 256 * 8);
     rung_grid grid = {.x = (unsigned)(blocks < 65536 ? blocks : 65536), .threads = 256};
     *workspace += packed_bytes(rows, columns);
     *x = args.to;
@@ -118,11 +118,10 @@ static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const ru
     rung_tma_args args;
     void *workspace;
     int shared_bytes = stages * ((bm + bn) * BK * (int)sizeof(float) + 2 * (int)sizeof(uint64_t));
-    int64_t down = rung_ceil_div(p->m, bm), across = rung_ceil_div(p->n, bn),
-            resident = (int64_t)cuda->machine->sms * blocks;
-    int64_t folds = rung_ceil_div(down, 65535);
+    int64_t down = divide_up(p->m, bm), across = divide_up(p->n, bn), resident = (int64_t)cuda->machine->sms * blocks;
+    int64_t folds = divide_up(down, 65535);
     rung_grid grid = {.x = (unsigned)across,
-                      .y = (unsigned)rung_ceil_div(down, folds),
+                      .y = (unsigned)divide_up(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)threads,
                       .shared_bytes = (unsigned)shared_bytes};
@@ -153,11 +152,11 @@ static rung_status run_persistent(rung_cuda *cuda, const rung_choice *choice, co
 
 static double predict_us(const rung_machine *machine, const searched_tile *t, const rung_problem *p)
 {
-    int64_t all = rung_ceil_div(p->m, t->bm) * rung_ceil_div(p->n, t->bn);
+    int64_t all = divide_up(p->m, t->bm) * divide_up(p->n, t->bn);
     int64_t resident = (int64_t)machine->sms * t->blocks, rest = all % resident;
     /* The last round may leave places on the SMs empty: what is there then runs faster. */
-    double rounds = (double)(all / resident) + (double)rung_ceil_div(rest, machine->sms) / t->blocks;
-    return rounds * (t->tile_ns + t->step_ns * (double)rung_ceil_div(p->k, BK)) * 1e-3;
+    double rounds = (double)(all / resident) + (double)divide_up(rest, machine->sms) / t->blocks;
+    return rounds * (t->tile_ns + t->step_ns * (double)divide_up(p->k, BK)) * 1e-3;
 }
 
 /* RUNG_SEARCH_TILE=64x64 forces a tile: that is how the search times each. */
@@ -200,7 +199,7 @@ static rung_status run_row(rung_cuda *cuda, const rung_choice *choice, const run
     rung_function function;
     rung_tma_args args;
     void *workspace;
-    int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn), resident = cuda->machine->sms;
+    int64_t all = divide_up(p->m, k->bm) * divide_up(p->n, k->bn), resident = cuda->machine->sms;
     rung_grid grid = {.x = (unsigned)(all < resident ? all : resident),
                       .threads = (unsigned)k->threads,
                       .shared_bytes = (unsigned)k->shared_bytes};
@@ -244,8 +243,7 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
     rung_function parts, finish;
     rung_tma_args args;
     void *workspace;
-    int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn),
-            most = rung_ceil_div(all * rung_ceil_div(p->k, BK), 8);
+    int64_t all = divide_up(p->m, k->bm) * divide_up(p->n, k->bn), most = divide_up(all * divide_up(p->k, BK), 8);
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     blocks = blocks > 0 ? blocks : 1;
     rung_grid grid = {
@@ -274,8 +272,7 @@ static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, co
     rung_function function;
     rung_tma_args args;
     void *workspace;
-    int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn),
-            most = rung_ceil_div(all * rung_ceil_div(p->k, k->bk), 8);
+    int64_t all = divide_up(p->m, k->bm) * divide_up(p->n, k->bn), most = divide_up(all * divide_up(p->k, k->bk), 8);
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     if (blocks < 1 || (all <= blocks && all * 10 >= blocks * 9))
         blocks = all;

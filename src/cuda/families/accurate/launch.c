@@ -6,7 +6,7 @@
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/accurate/panels.h"
 #include "cuda/families/accurate/recall.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static const float min_terms = 2.0f;
 
 static int64_t blocks_a_turn(int64_t lines_pad, int64_t k_blocks, int sms)
 {
-    return rung_max64(1, rung_min64(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
+    return max64(1, min64(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
 }
 
 /* Returns the blocks of a cluster that splits lines across k: as many as give each warp one piece, which it keeps. */
@@ -90,7 +90,7 @@ static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, 
     o->tame_peak = (float)(0.999 / sqrt(min_terms * (double)k));
     o->wild_bits = (uint32_t)((127 + 254 - 2 - log2_above(k)) / 2 + 1) << 23;
     if (at.recalled.record)
-        o->witness = at.recalled.witness + (which ? 2 * rung_ceil_div(p->m, F16X3_BM) : 0);
+        o->witness = at.recalled.witness + (which ? 2 * divide_up(p->m, F16X3_BM) : 0);
     o->number = at.recalled.number;
 }
 
@@ -140,8 +140,8 @@ static rung_status split_or_look(rung_cuda *cuda, const rung_kernel *kernel, con
 {
     uint32_t *words = (uint32_t *)(at.zeros + w->words);
     f16x3_look_args s = {.split = *split,
-                         .rows = (int32_t)rung_ceil_div(p->m, F16X3_BM),
-                         .columns = (int32_t)rung_ceil_div(p->n, F16X3_BM),
+                         .rows = (int32_t)divide_up(p->m, F16X3_BM),
+                         .columns = (int32_t)divide_up(p->n, F16X3_BM),
                          .any = (int32_t)w->blocks,
                          .least_safe = (int32_t)part->least_safe,
                          .min_terms = min_terms,
@@ -152,7 +152,7 @@ static rung_status split_or_look(rung_cuda *cuda, const rung_kernel *kernel, con
                          .refused = words + ACCURATE_REFUSED,
                          .recalled = at.recalled.record,
                          .told = at.recalled.told};
-    s.blocks = (int32_t)rung_round_up(2 * (s.rows + s.columns), split->cluster);
+    s.blocks = (int32_t)round_up(2 * (s.rows + s.columns), split->cluster);
     RUNG_TRY(rung_guard_counts_at(cuda, &s.counts));
     return launch_split(cuda, kernel, "f16x3_look", s.blocks + blocks, &s.split, sizeof s);
 }
@@ -189,21 +189,21 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
 
 static int64_t blocks_of(int64_t m, int64_t n)
 {
-    return rung_ceil_div(m, F16X3_BM) * rung_ceil_div(n, F16X3_BM);
+    return divide_up(m, F16X3_BM) * divide_up(n, F16X3_BM);
 }
 
 static f16x3_guard guard_of(const rung_problem *p, const accurate_plan *part, const accurate_layout *w, places at)
 {
-    return (f16x3_guard){
-        .a = (const f16x3_group *)(at.zeros + w->group[0]),
-        .b = (const f16x3_group *)(at.zeros + w->group[1]),
-        .wild = (const uint32_t *)(at.zeros + w->words) + ACCURATE_WILD,
-        .refused = refused_word(w, at),
-        .rows = (int32_t)rung_ceil_div(p->m, F16X3_BM),
-        .columns = (int32_t)rung_ceil_div(p->n, F16X3_BM),
-        .k = (int32_t)p->k,
-        .least_safe = (int32_t)rung_max64(1, part->least_safe * blocks_of(p->m, p->n) / blocks_of(part->m, part->n)),
-        .min_terms = min_terms};
+    return (f16x3_guard){.a = (const f16x3_group *)(at.zeros + w->group[0]),
+                         .b = (const f16x3_group *)(at.zeros + w->group[1]),
+                         .wild = (const uint32_t *)(at.zeros + w->words) + ACCURATE_WILD,
+                         .refused = refused_word(w, at),
+                         .rows = (int32_t)divide_up(p->m, F16X3_BM),
+                         .columns = (int32_t)divide_up(p->n, F16X3_BM),
+                         .k = (int32_t)p->k,
+                         .least_safe =
+                             (int32_t)max64(1, part->least_safe * blocks_of(p->m, p->n) / blocks_of(part->m, part->n)),
+                         .min_terms = min_terms};
 }
 
 static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_plan *part, const accurate_layout *w,
@@ -246,14 +246,14 @@ static rung_status turn_operands(rung_cuda *cuda, const large_plan *large, const
     if (accurate_turns_b(large))
         args.of[count++] = rung_operand_turn_to(&b, 1, room[1]);
     for (int i = 0; i < count; i++)
-        tiles[i] = rung_ceil_div(args.of[i].mn, RUNG_TURN_TILE) * rung_ceil_div(args.of[i].k, RUNG_TURN_TILE);
+        tiles[i] = divide_up(args.of[i].mn, RUNG_TURN_TILE) * divide_up(args.of[i].k, RUNG_TURN_TILE);
     args.tiles_of_first = (int32_t)tiles[0];
     args.tiles = (int32_t)(tiles[0] + tiles[1]);
     p->a = a.at, p->lda = a.ld, p->trans_a |= accurate_turns_a(large);
     p->b = b.at, p->ldb = b.ld, p->trans_b &= !accurate_turns_b(large);
     p->align_a = p->align_b = 16;
     rung_function function;
-    rung_grid grid = {.x = (unsigned)rung_min64(args.tiles, FEW * cuda->machine->sms),
+    rung_grid grid = {.x = (unsigned)min64(args.tiles, FEW * cuda->machine->sms),
                       .threads = RUNG_TURN_THREADS,
                       .overlaps = 1,
                       .argument_bytes = sizeof args,
@@ -335,7 +335,7 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     if (kernel->arith != RUNG_TF32)
         RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
     /* There are no more clusters than have a share of the cut tiles or a whole one. */
-    int64_t busy = rung_min64(clusters, rung_max64(tiles - c.tiles, c.tiles ? c.clusters : 0));
+    int64_t busy = min64(clusters, max64(tiles - c.tiles, c.tiles ? c.clusters : 0));
     rung_grid grid = {.x = (unsigned)(busy * ACCURATE_CLUSTER),
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
@@ -373,9 +373,9 @@ static rung_problem panel_at(const rung_problem *p, const accurate_plan *part, i
                              int64_t l)
 {
     rung_problem q = *p;
-    q.m = rung_min64(part->m, p->m - i);
-    q.n = rung_min64(part->n, p->n - j);
-    q.k = rung_min64(part->k, p->k - l);
+    q.m = min64(part->m, p->m - i);
+    q.n = min64(part->n, p->n - j);
+    q.k = min64(part->k, p->k - l);
     q.batch = 1;
     if (!p->arrays) {
         q.a += entry * p->stride_a + (p->trans_a ? i + l * p->lda : i * p->lda + l);

@@ -3,7 +3,7 @@
 #include "cuda/device/f16x3.h"
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/accurate/panels.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/row_copy.h"
 #include "cuda/host/workspace_limit.h"
@@ -47,15 +47,15 @@ static const double line_end_us = 1.2, odd_end_us = 7.0, odd_cut_us = 6.0, half_
 static int64_t take(int64_t *at, int64_t bytes)
 {
     int64_t here = *at;
-    *at = rung_round_up(here + bytes, ALIGN);
+    *at = round_up(here + bytes, ALIGN);
     return here;
 }
 
 accurate_layout accurate_lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int kept, int sms)
 {
-    accurate_layout w = {.m_pad = rung_round_up(m, F16X3_BM * ACCURATE_CLUSTER),
-                         .n_pad = rung_round_up(n, kernel->bn),
-                         .k_pad = rung_round_up(k, 2 * F16X3_KB)};
+    accurate_layout w = {.m_pad = round_up(m, F16X3_BM * ACCURATE_CLUSTER),
+                         .n_pad = round_up(n, kernel->bn),
+                         .k_pad = round_up(k, 2 * F16X3_KB)};
     int64_t lines[2] = {w.m_pad, w.n_pad}, at = 0;
     w.tiles_m = w.m_pad / (F16X3_BM * ACCURATE_CLUSTER);
     w.tiles_n = w.n_pad / kernel->bn;
@@ -73,7 +73,7 @@ accurate_layout accurate_lay_out(const rung_kernel *kernel, int64_t m, int64_t n
     w.marks = take(&at, w.blocks + 2);
     w.list = take(&at, w.blocks * 4);
     w.seen = take(&at, F16X3_WITNESSES * (int64_t)sizeof(f16x3_seen));
-    w.partial = take(&at, rung_max64((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
+    w.partial = take(&at, max64((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
     w.bytes = at;
@@ -103,7 +103,7 @@ accurate_cut accurate_choose_cut(const accurate_layout *w, const rung_kernel *ke
     /* With more parts a chain is shorter and more is to be added: this number makes the sum of both least. */
     double parts = rung_longer(1.0, rung_lesser(sqrt(chains_us / part_us), (double)clusters / (double)rest));
     /* Where it is whole no cluster has parts of two tiles. */
-    const int64_t most = rung_min64(clusters, (int64_t)(parts * (double)rest)), sharing[2] = {most, most / rest * rest};
+    const int64_t most = min64(clusters, (int64_t)(parts * (double)rest)), sharing[2] = {most, most / rest * rest};
     for (int i = 0; i < 2; i++) {
         const double us = full_waves + cut_tiles_us(rest, sharing[i], chains_us);
         if (sharing[i] > rest && us < c.us)
@@ -123,8 +123,8 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
                           const accurate_plan *part)
 {
     const accurate_layout *w = &part->w;
-    const int64_t rows = rung_ceil_div(p->m, part->m), columns = rung_ceil_div(p->n, part->n),
-                  depths = rung_ceil_div(p->k, part->k);
+    const int64_t rows = divide_up(p->m, part->m), columns = divide_up(p->n, part->n),
+                  depths = divide_up(p->k, part->k);
     /* Every element of A and B is read, and written as two halves; for lines across k that takes half as long again. */
     const double depth = (double)depths * (double)w->k_pad, a_passes = part->kept ? (double)columns : 1.0,
                  b_passes = part->kept ? 1.0 : (double)rows, m = (double)p->m * a_passes, n = (double)p->n * b_passes;
@@ -132,7 +132,7 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     const double along = (p->trans_a ? 0 : m) + (p->trans_b ? n : 0), slots = 3.0 * machine->sms,
                  again_us = w->k_pad > 32 * F16X3_THREADS ? ceil(along / slots) * depth * 12.0 / long_line_rate : 0.0;
     const accurate_cut last = accurate_choose_cut(w, kernel, machine->sms / ACCURATE_CLUSTER, p->in_order);
-    const int64_t whole_rounds = rung_ceil_div(w->tiles_m * w->tiles_n - last.tiles, machine->sms / ACCURATE_CLUSTER);
+    const int64_t whole_rounds = divide_up(w->tiles_m * w->tiles_n - last.tiles, machine->sms / ACCURATE_CLUSTER);
     const double rounds = (double)(whole_rounds + (last.tiles != 0));
     const double odd = accurate_only_alpha(p) && depths == 1 ? (accurate_stores_lines(p) ? line_end_us * rounds : 0.0)
                        : p->align_c >= 16                    ? 0.0
@@ -156,7 +156,7 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
     const int64_t units[2] = {F16X3_BM * ACCURATE_CLUSTER, kernel->bn}, sizes[2] = {p->m, p->n};
     const int other = 1 - kept;
     int64_t of[2];
-    of[kept] = rung_min64(rung_round_up(rung_ceil_div(sizes[kept], parts), units[kept]), sizes[kept]);
+    of[kept] = min64(round_up(divide_up(sizes[kept], parts), units[kept]), sizes[kept]);
     of[other] = units[other];
     accurate_layout w = accurate_lay_out(kernel, of[0], of[1], k, kept, machine->sms);
     if (w.bytes > limit)
@@ -166,8 +166,8 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
     of[other] += (limit - w.bytes) / line_bytes / units[other] * units[other];
     for (;; of[other] -= units[other]) {
         /* The panels are equal. */
-        int64_t size = rung_ceil_div(sizes[other], rung_ceil_div(sizes[other], of[other]));
-        size = rung_min64(rung_round_up(size, units[other]), sizes[other]);
+        int64_t size = divide_up(sizes[other], divide_up(sizes[other], of[other]));
+        size = min64(round_up(size, units[other]), sizes[other]);
         int64_t m = kept ? size : of[0], n = kept ? of[1] : size;
         w = accurate_lay_out(kernel, m, n, k, kept, machine->sms);
         if (w.bytes <= limit)
@@ -189,12 +189,12 @@ static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel
         return best;
     best.m = 0;
     for (int64_t depths = 1; depths <= MOST_DEPTHS; depths++) {
-        const int64_t k = depths == 1 ? p->k : rung_round_up(rung_ceil_div(p->k, depths), 2 * F16X3_KB);
+        const int64_t k = depths == 1 ? p->k : round_up(divide_up(p->k, depths), 2 * F16X3_KB);
         if (depths > 1 && (p->in_order || p->device_scalars || k < SHORT_PANEL))
             break;
         for (int kept = 0; kept < 2; kept++) {
             const int64_t unit = kept ? kernel->bn : F16X3_BM * ACCURATE_CLUSTER,
-                          most_parts = rung_ceil_div(kept ? p->n : p->m, unit);
+                          most_parts = divide_up(kept ? p->n : p->m, unit);
             for (int64_t parts = 1; parts <= most_parts; parts += 1 + parts / 8) {
                 accurate_plan plan = panel_of(machine, kernel, p, kept, parts, k, limit);
                 double us = plan.m ? cost_panels(machine, kernel, p, &plan).us : HUGE_VAL;
@@ -223,7 +223,7 @@ int accurate_may_look(const rung_kernel *kernel, const rung_problem *p, const ac
 {
     return kernel->arith != RUNG_TF32 && p->batch == 1 && !p->arrays && part->m == p->m && part->n == p->n &&
            part->k == p->k && p->k <= F16X3_LOOK_K &&
-           2 * (rung_ceil_div(p->m, F16X3_BM) + rung_ceil_div(p->n, F16X3_BM)) <= F16X3_WITNESSES;
+           2 * (divide_up(p->m, F16X3_BM) + divide_up(p->n, F16X3_BM)) <= F16X3_WITNESSES;
 }
 
 /* Returns how many safe blocks are worth to split the operands and to multiply on tensor cores, where strict tiles
@@ -233,7 +233,7 @@ int accurate_may_look(const rung_kernel *kernel, const rung_problem *p, const ac
 static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
                              double split_us, double strict_us, int64_t clusters)
 {
-    const int64_t blocks = rung_ceil_div(part->m, F16X3_BM) * rung_ceil_div(part->n, F16X3_BM),
+    const int64_t blocks = divide_up(part->m, F16X3_BM) * divide_up(part->n, F16X3_BM),
                   chains = part->w.k_pad / (2 * F16X3_KB);
     const double round_us = (double)chains * chain_us_of(kernel) + tile_us, block_us = strict_us / (double)blocks;
     if (blocks < FEW_BLOCKS || p->in_order || isinf(strict_us))
@@ -241,7 +241,7 @@ static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, c
     for (int64_t rounds = 1; (rounds - 1) * clusters < blocks; rounds++) {
         const double safe = (launches_us + split_us + (double)rounds * round_us) / block_us;
         if (safe <= (double)(rounds * clusters))
-            return rung_min64(blocks, rung_max64((int64_t)ceil(safe), (rounds - 1) * clusters + 1));
+            return min64(blocks, max64((int64_t)ceil(safe), (rounds - 1) * clusters + 1));
     }
     return blocks;
 }

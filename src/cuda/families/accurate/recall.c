@@ -1,6 +1,6 @@
 /* A table of products by a hash of what they read. Two that fall into one place only forget each other. */
 #include "cuda/families/accurate/recall.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 
 #include <stdlib.h>
 
@@ -79,7 +79,7 @@ static uint64_t key_of(const rung_problem *p)
 /* Returns a place that belongs to this product of a recording alone. */
 static rung_recall_place place_in_graph(rung_cuda *cuda, const rung_problem *p, const void *zeros)
 {
-    const int64_t witnesses = 2 * (rung_ceil_div(p->m, F16X3_BM) + rung_ceil_div(p->n, F16X3_BM));
+    const int64_t witnesses = 2 * (divide_up(p->m, F16X3_BM) + divide_up(p->n, F16X3_BM));
     f16x3_recalled *record =
         rung_graph_record_get(cuda, zeros, (int64_t)sizeof *record + witnesses * (int64_t)sizeof(f16x3_witness));
     return (rung_recall_place){.record = record,

@@ -4,7 +4,7 @@
 
 #include "cuda/driver/device.h"
 #include "cuda/families/tile.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/row_copy.h"
 
 typedef struct large_tile {
@@ -33,7 +33,7 @@ static inline int64_t large_class_tail(const rung_kernel *kernel, const rung_pro
 
 static inline int64_t large_class_rows(const rung_problem *p)
 {
-    return rung_ceil_div(p->k, LARGE_CLASSES);
+    return divide_up(p->k, LARGE_CLASSES);
 }
 
 /* Returns the product that computes C^T = B^T A^T: the same numbers, A and B exchanged. */

@@ -44,11 +44,11 @@ static const double write_bytes_per_us = 4.47e6;
 /* Predicts the time with `streamed` tiles cut along k over `grid` blocks, and the others done whole. */
 static double wave_cost_us(const large_plan *s, int64_t streamed, int64_t grid, double step_us, double tile_us)
 {
-    int64_t rounds = rung_ceil_div(s->tiles - streamed, grid);
+    int64_t rounds = divide_up(s->tiles - streamed, grid);
     double us = (double)rounds * ((double)s->steps * step_us + tile_us);
     if (streamed) {
         const double parts = (double)grid / (double)streamed;
-        us += (double)rung_ceil_div(streamed * s->steps, grid) * step_us + tile_us;
+        us += (double)divide_up(streamed * s->steps, grid) * step_us + tile_us;
         if (parts < 4)
             us += leave_us;
         else
@@ -71,17 +71,17 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
             fmax(tile_us, 4.0 * kernel->bm * kernel->bn * machine->sms / (write_bytes_per_us * machine->memory_speed));
     s->tile_rows = kernel->bm;
     s->tile_cols = kernel->bn;
-    s->tiles_m = rung_ceil_div(p->m, kernel->bm);
-    s->tiles_n = rung_ceil_div(p->n, kernel->bn);
+    s->tiles_m = divide_up(p->m, kernel->bm);
+    s->tiles_n = divide_up(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
-    s->steps = rung_ceil_div(p->k, kernel->bk);
+    s->steps = divide_up(p->k, kernel->bk);
     /* No block has fewer than eight steps. */
-    int64_t most = rung_min64(machine->sms, s->tiles * s->steps / 8);
+    int64_t most = min64(machine->sms, s->tiles * s->steps / 8);
     most = most < 1 ? 1 : most;
     /* The plans: all tiles whole; those of the last round cut over all blocks; of the last two; all, in equal parts. */
     int64_t rest = s->tiles % most, even = most / s->tiles * s->tiles;
     const int64_t streamed[4] = {0, rest, s->tiles > most ? rest + most : 0, s->tiles};
-    const int64_t grids[4] = {rung_min64(most, s->tiles), most, most, even};
+    const int64_t grids[4] = {min64(most, s->tiles), most, most, even};
     s->grid = (int)grids[0];
     s->whole_tiles = s->tiles;
     s->cost_us = wave_cost_us(s, 0, s->grid, step_us, tile_us);
@@ -133,13 +133,13 @@ static void try_classes(const rung_machine *machine, const rung_kernel *kernel, 
         return;
     s->tile_rows = kernel->bm - (!pack_a && p->align_a < 16 ? SHORTER : 0);
     s->tile_cols = kernel->bn - (!pack_b && p->align_b < 16 ? SHORTER : 0);
-    s->tiles_m = rung_ceil_div(p->m, s->tile_rows);
-    s->tiles_n = rung_ceil_div(p->n, s->tile_cols);
+    s->tiles_m = divide_up(p->m, s->tile_rows);
+    s->tiles_n = divide_up(p->n, s->tile_cols);
     s->tiles = s->tiles_m * s->tiles_n;
-    s->class_steps = rung_ceil_div(p->k - large_class_tail(kernel, p), LARGE_CLASSES * kernel->bk);
+    s->class_steps = divide_up(p->k - large_class_tail(kernel, p), LARGE_CLASSES * kernel->bk);
     s->steps = s->class_steps * LARGE_CLASSES;
     const int64_t pieces =
-        rung_min64(machine->sms / LARGE_CLASSES / s->tiles, s->class_steps / CLASS_STEPS); /* for each class */
+        min64(machine->sms / LARGE_CLASSES / s->tiles, s->class_steps / CLASS_STEPS); /* for each class */
     if (pieces < 1 || s->tiles * s->steps >= INT32_MAX)
         return;
     s->grid = (int)(s->tiles * pieces * LARGE_CLASSES);
@@ -148,7 +148,7 @@ static void try_classes(const rung_machine *machine, const rung_kernel *kernel, 
     const int64_t turned = (s->turn_a ? s->bytes_a : 0) + (s->turn_b ? s->bytes_b : 0);
     s->cost_us = launch_us + (s->turn_a + s->turn_b) * class_turn_us + rung_turned_us(machine, turned) +
                  rung_row_copy_us(machine, s->bytes_a + s->bytes_b - turned) + end_us + class_meet_us +
-                 (double)rung_ceil_div(s->class_steps, pieces) * step_us +
+                 (double)divide_up(s->class_steps, pieces) * step_us +
                  fmax((double)pieces * LARGE_CLASSES / 32 - 1, 0) * more_parts_us;
     if (s->cost_us < least->cost_us)
         *least = *s;
@@ -277,10 +277,10 @@ double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, co
     if (t->a_k_innermost && p->trans_a && !p->trans_b)
         return INFINITY; /* neither operand lies as the kernel reads it */
     /* C^T may be planned too; and parts of k that start apart leave up to LARGE_MOST_TAIL of it to the end. */
-    int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn);
+    int64_t tiles = divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn);
     if (t->a_k_innermost && p->trans_b)
-        tiles = rung_min64(tiles, rung_ceil_div(p->m, kernel->bn) * rung_ceil_div(p->n, kernel->bm));
-    int64_t steps = rung_ceil_div(p->k - large_class_tail(kernel, p), kernel->bk);
+        tiles = min64(tiles, divide_up(p->m, kernel->bn) * divide_up(p->n, kernel->bm));
+    int64_t steps = divide_up(p->k - large_class_tail(kernel, p), kernel->bk);
     double step_us = t->cost.step_cycles / (machine->clock_ghz * 1e3);
     return launch_us + end_us + (double)(tiles * p->batch * steps) / machine->sms * step_us;
 }

@@ -3,7 +3,7 @@
 #include "cuda/families/lines/tile.h"
 #include "cuda/driver/device.h"
 #include "cuda/families/tile.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/parts.h"
 
@@ -34,7 +34,7 @@ static const double alone = 1.0, launch_us = 2.03, gap_us = 0.138e-3, writes = 1
 
 static int64_t tiles_of(const rung_kernel *kernel, const rung_problem *p)
 {
-    return rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n + LINES_LINE - 1, kernel->bn) * p->batch;
+    return divide_up(p->m, kernel->bm) * divide_up(p->n + LINES_LINE - 1, kernel->bn) * p->batch;
 }
 
 static int64_t longest_k(const rung_kernel *kernel)
@@ -57,7 +57,7 @@ static int shared_bytes(const rung_kernel *kernel, const rung_problem *p)
 static double cost_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lines_tile *t = RUNG_FIND_TILE(table, kernel);
-    const double rounds = (double)rung_ceil_div(tiles_of(kernel, p), machine->sms), rows = (double)(p->m * p->batch),
+    const double rounds = (double)divide_up(tiles_of(kernel, p), machine->sms), rows = (double)(p->m * p->batch),
                  longer = rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost),
                  multiply_us = kernel->bm * kernel->bn * (double)p->k / (128e3 * machine->clock_ghz * t->cost.share) *
                                (1.0 + longer),

@@ -2,7 +2,7 @@
  * their own, over how many blocks. */
 #include "cuda/families/lone/lone.h"
 #include "cuda/families/lone/tile.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/workspace_limit.h"
 
@@ -154,8 +154,7 @@ static double read_old_us(const rung_machine *machine, const rung_kernel *kernel
 static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
 {
     const lone_tile *t = lone_tile_of(kernel);
-    int64_t most = rung_ceil_div(s->tiles, machine->sms), rest = most % LONE_WARPS,
-            rounds = rung_ceil_div(most, LONE_WARPS);
+    int64_t most = divide_up(s->tiles, machine->sms), rest = most % LONE_WARPS, rounds = divide_up(most, LONE_WARPS);
     /* The second half of the last step is left out where it holds no k. */
     double steps =
         (double)s->steps - (!t->whole_steps && p->k > 0 && (p->k - 1) % kernel->bk < kernel->bk / 2 ? 0.5 : 0.0);
@@ -172,7 +171,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     compute += read * first * machine->memory_speed + write * rung_write_speed(machine) / (double)rounds +
                read_old_us(machine, kernel, p);
     s->together = 0;
-    s->grid = (int)rung_min64(machine->sms, s->tiles);
+    s->grid = (int)min64(machine->sms, s->tiles);
     s->parts_bytes = 0;
     s->cost_us = start_us(kernel) + rung_overlapped(compute, read + write);
 }
@@ -190,7 +189,7 @@ enum { MANY_PARTS = 16 }; /* more are not added one by one */
  * these: it takes that one by itself. */
 static double partition_steps(const lone_plan *s, int64_t grid)
 {
-    const int64_t share = rung_ceil_div(s->tiles * s->steps, grid), rest = share % LONE_WARPS;
+    const int64_t share = divide_up(s->tiles * s->steps, grid), rest = share % LONE_WARPS;
     return (double)(share / LONE_WARPS * WARPS_A_PARTITION) + (rest > PARTITIONS ? (double)WARPS_A_PARTITION
                                                                : rest > 0        ? lonely
                                                                                  : 0.0);
@@ -202,7 +201,7 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     double tile_bytes = 4.0 * kernel->bm * kernel->bn;
     int64_t total = s->tiles * s->steps;
     const double steps = partition_steps(s, grid);
-    int ends = (int)rung_ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
+    int ends = (int)divide_up(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
     double compute = steps * s->step_us;
     if (s->tiles % grid && grid % s->tiles) /* a share that has parts of two tiles fills and drains its rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
@@ -254,7 +253,7 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     int whole = total % grid == 0 && total / grid % s->steps == 0;
     int cluster = as_cluster(kernel, s, grid);
     int64_t bytes = whole || cluster ? 0 : 2 * grid * kernel->bm * kernel->bn * 4;
-    int tickets = 4 + (int)sqrt((double)rung_ceil_div(grid, s->tiles) + 1.0);
+    int tickets = 4 + (int)sqrt((double)divide_up(grid, s->tiles) + 1.0);
     if (bytes && (!rung_workspace_allows(config, bytes + s->copy_bytes) || s->tiles * tickets > MAX_TICKETS))
         return;
     s->together = 1;
@@ -275,10 +274,10 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         reason = plan_operands(machine, config, kernel, p, s);
     if (reason)
         return reason;
-    s->tiles_m = rung_ceil_div(p->m, kernel->bm);
-    s->tiles_n = rung_ceil_div(p->n, kernel->bn - (t->fourths ? FEWER : 0));
+    s->tiles_m = divide_up(p->m, kernel->bm);
+    s->tiles_n = divide_up(p->n, kernel->bn - (t->fourths ? FEWER : 0));
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
-    s->steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
+    s->steps = p->k > 0 ? divide_up(p->k, kernel->bk) : 1;
     if (t->fourths)
         s->steps = (s->steps + 3) / 4 * 4;
     reason = lone_refuse(p, s->tiles_m * s->tiles_n, s->steps);
@@ -326,9 +325,9 @@ double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, con
 {
     const lone_tile *t = lone_tile_of(kernel);
     const int sliced = slices(kernel);
-    const int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn - (t->fourths ? FEWER : 0)) *
-                          p->batch,
-                  steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1, most = rung_ceil_div(tiles, machine->sms);
+    const int64_t tiles =
+                      divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn - (t->fourths ? FEWER : 0)) * p->batch,
+                  steps = p->k > 0 ? divide_up(p->k, kernel->bk) : 1, most = divide_up(tiles, machine->sms);
     const double step = multiply_cycles(kernel, p) / (machine->clock_ghz * 1e3 * PARTITIONS),
                  read = rung_tiles_read_us(machine, p), write = write_us(machine, kernel, p), memory = read + write,
                  whole = (double)(most * steps) * step, cut = (double)(tiles * steps) / machine->sms * step,
@@ -338,7 +337,7 @@ double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, con
     double us = rung_lesser((double)most * meeting + rung_overlapped_floor(whole, memory),
                             meeting + rung_overlapped_floor(cut, memory) + parts_us);
     if (!sliced && !t->fourths) { /* plan_apart() */
-        const double rounds = (double)rung_ceil_div(most, LONE_WARPS),
+        const double rounds = (double)divide_up(most, LONE_WARPS),
                      apart = (double)most * ((double)steps - 0.5) * step + rounds * t->cost.end_us * empty_end +
                              read * machine->memory_speed *
                                  rung_lesser(1.0, (double)kernel->stages / (rounds * (double)steps)) +

@@ -4,7 +4,7 @@
 #include "cuda/families/medium/args.h"
 #include "cuda/families/medium/medium.h"
 #include "cuda/host/boxes.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
@@ -140,9 +140,9 @@ static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const
     const medium_tile *t = medium_tile_of(kernel);
     *args = (rung_medium_args){.partials = w->partials,
                                .counters = w->tickets,
-                               .order.tiles_m = (int32_t)rung_ceil_div(p->m, kernel->bm),
-                               .order.tiles_n = (int32_t)rung_ceil_div(p->n, kernel->bn),
-                               .order.steps = (int32_t)rung_ceil_div(p->k, MEDIUM_BK),
+                               .order.tiles_m = (int32_t)divide_up(p->m, kernel->bm),
+                               .order.tiles_n = (int32_t)divide_up(p->n, kernel->bn),
+                               .order.steps = (int32_t)divide_up(p->k, MEDIUM_BK),
                                .c_vector = at_16_bytes(p->c, p->ldc),
                                .any = w->any,
                                .all = w->all,
@@ -151,8 +151,8 @@ static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const
                                .recalled = w->recalled,
                                .number = w->number,
                                .told = w->told,
-                               .blocks_m = (int32_t)rung_ceil_div(p->m, MARKED_BLOCK),
-                               .blocks_n = (int32_t)rung_ceil_div(p->n, MARKED_BLOCK),
+                               .blocks_m = (int32_t)divide_up(p->m, MARKED_BLOCK),
+                               .blocks_n = (int32_t)divide_up(p->n, MARKED_BLOCK),
                                .alone_us = (float)t->cost.alone_us,
                                .full_us = (float)t->cost.full_us,
                                .meeting_us = (float)(t->cost.finish_us + t->cost.uneven_us)};

@@ -2,7 +2,7 @@
  * operands are copied first, since the copy engine cannot read their rows. */
 #include "cuda/families/medium/medium.h"
 #include "cuda/families/medium/args.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/row_copy.h"
 #include "cuda/host/workspace_limit.h"
@@ -68,15 +68,15 @@ static double item_us(const medium_tile *t, const medium_plan *s, int64_t steps,
 {
     int64_t groups = groups_at_work(t, steps);
     int alone = blocks < t->resident || (t->resident == 1 && groups < t->groups);
-    return (double)rung_ceil_div(steps, groups) * (alone ? t->cost.alone_us : t->cost.full_us) * s->factor +
+    return (double)divide_up(steps, groups) * (alone ? t->cost.alone_us : t->cost.full_us) * s->factor +
            t->cost.tile_us + s->end_us;
 }
 
 /* Returns the time of a tile done whole by a block while another streams `share` steps beside it. */
 static double beside_us(const medium_tile *t, const medium_plan *s, int64_t steps, int64_t share)
 {
-    int64_t groups = groups_at_work(t, steps), all = rung_ceil_div(steps, groups),
-            both = rung_min64(rung_ceil_div(share, groups), all);
+    int64_t groups = groups_at_work(t, steps), all = divide_up(steps, groups),
+            both = min64(divide_up(share, groups), all);
     return ((double)both * t->cost.full_us + (double)(all - both) * t->cost.alone_us) * s->factor + t->cost.tile_us +
            s->end_us;
 }
@@ -87,16 +87,16 @@ static double beside_us(const medium_tile *t, const medium_plan *s, int64_t step
 static void consider(const rung_machine *machine, const medium_tile *t, medium_plan *s, int64_t grid, int64_t whole,
                      int64_t streamers, int64_t steps)
 {
-    int64_t streamed = s->tiles - whole, blocks = rung_ceil_div(grid, machine->sms);
+    int64_t streamed = s->tiles - whole, blocks = divide_up(grid, machine->sms);
     if (whole < 0)
         return;
     int cluster = 0;
     int64_t beside = streamed && streamers < grid ? whole % grid : 0;
-    double rounds = (double)rung_ceil_div(whole - beside, grid);
+    double rounds = (double)divide_up(whole - beside, grid);
     double us = rounds * (item_us(t, s, steps, blocks) + t->cost.again_us) - (streamed ? 0.0 : t->cost.again_us);
     if (streamed) {
         int even = streamers % streamed == 0 && steps % (streamers / streamed) == 0;
-        int64_t share = rung_ceil_div(streamed * steps, streamers);
+        int64_t share = divide_up(streamed * steps, streamers);
         if (share < (even ? 4 : 8) * t->groups)
             return;
         /* Two parts are a cluster. Clusters of four and eight were measured: not all that there is room for run at
@@ -106,7 +106,7 @@ static void consider(const rung_machine *machine, const medium_tile *t, medium_p
         double meeting = t->cost.finish_us +
                          t->cost.part_us * rung_lesser((double)streamers / (double)streamed, s->few_parts) +
                          (even ? 0.0 : t->cost.uneven_us);
-        double cut = item_us(t, s, share, beside ? blocks : rung_ceil_div(streamers, machine->sms)) +
+        double cut = item_us(t, s, share, beside ? blocks : divide_up(streamers, machine->sms)) +
                      (cluster ? cluster_us : meeting);
         us += (beside ? rung_longer(cut, beside_us(t, s, steps, share)) : cut) + (streamers < grid ? apart_us : 0.0);
     }
@@ -128,13 +128,13 @@ static void consider_parts(const rung_machine *machine, const medium_tile *t, me
                            int64_t whole, int64_t parts, int64_t steps)
 {
     int64_t streamers = parts * (s->tiles - whole);
-    consider(machine, t, s, grid ? grid : streamers, whole, streamers, rung_ceil_div(steps, parts) * parts);
+    consider(machine, t, s, grid ? grid : streamers, whole, streamers, divide_up(steps, parts) * parts);
 }
 
 static void plan_spread(const rung_machine *machine, const medium_tile *t, int may_stream, int64_t steps,
                         medium_plan *s)
 {
-    int64_t sms = machine->sms, slots = sms * t->resident, all = rung_min64(slots, s->tiles);
+    int64_t sms = machine->sms, slots = sms * t->resident, all = min64(slots, s->tiles);
     s->cost_us = HUGE_VAL;
     consider(machine, t, s, all, s->tiles, all, steps);
     if (!may_stream || !steps)
@@ -153,7 +153,7 @@ static void plan_spread(const rung_machine *machine, const medium_tile *t, int m
         consider(machine, t, s, slots, rounds + sms, sms, steps);
     for (int64_t parts = 2; beside > 0 && parts * beside <= sms; parts++)
         consider_parts(machine, t, s, rounds ? slots : sms + parts * beside, rounds + sms, parts, steps);
-    int64_t most = rung_min64(slots / s->tiles, steps), once = sms / s->tiles;
+    int64_t most = min64(slots / s->tiles, steps), once = sms / s->tiles;
     for (int64_t parts = 2; parts <= most; parts += parts < 16 ? 1 : parts / 8)
         consider_parts(machine, t, s, 0, 0, parts, steps);
     if (most > 16)
@@ -171,14 +171,14 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         return "a size close to 2^31 or over it";
     if (!t->large_loop && medium_refuses_sums(p))
         return "k is innermost in both operands and short";
-    int64_t steps = rung_ceil_div(p->k, MEDIUM_BK);
+    int64_t steps = divide_up(p->k, MEDIUM_BK);
     s->factor = form_factor(t, p);
     s->end_us = (p->align_c >= 16 ? 0.0 : scattered_us) + (p->beta_zero ? 0.0 : p->align_c >= 16 ? old_us : odd_old_us);
     s->end_us *= kernel->bm * kernel->bn / (4096.0 * kernel->threads / 128.0);
     const rung_operand a = rung_operand_a(p), b = medium_operand_b(t, p);
     s->few_parts = 4.0 * MEDIUM_FEW / ((double)kernel->bm * kernel->bn);
-    s->tiles_m = rung_ceil_div(p->m, kernel->bm);
-    s->tiles_n = rung_ceil_div(p->n, kernel->bn);
+    s->tiles_m = divide_up(p->m, kernel->bm);
+    s->tiles_n = divide_up(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
     if (s->tiles >= INT32_MAX / MEDIUM_GROUP_M || s->tiles * (2 * steps + 1) >= INT32_MAX)
         return "too many tiles for 32-bit counters";
@@ -209,8 +209,8 @@ double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     if (t->marked)
         return HUGE_VAL;
     const rung_operand a = rung_operand_a(p), b = medium_operand_b(t, p);
-    int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch,
-            steps = rung_ceil_div(p->k, MEDIUM_BK);
+    int64_t tiles = divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn) * p->batch,
+            steps = divide_up(p->k, MEDIUM_BK);
     /* A block that has the multiprocessor for itself, with all its groups at work, or half of them at most. */
     double lone_us = t->resident == 1 ? 2.0 * t->cost.alone_us : t->cost.alone_us,
            step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(t, p),

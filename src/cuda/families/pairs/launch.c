@@ -3,7 +3,7 @@
 #include "cuda/families/lone/lone.h"
 #include "cuda/families/pairs/shifted.h"
 #include "cuda/host/boxes.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/memory_cost.h"
 
 #include <math.h>
@@ -59,8 +59,8 @@ static const char *plan_operands(const rung_machine *machine, const rung_config 
 /* Returns how much longer a shifted tile takes than one of a pair. */
 static double shifted_us(const rung_kernel *kernel, const rung_problem *p)
 {
-    const int64_t beside = !p->trans_a && p->m > p->n  ? rung_ceil_div(p->n, kernel->bn)
-                           : p->trans_b && p->n > p->m ? rung_ceil_div(p->m, kernel->bm)
+    const int64_t beside = !p->trans_a && p->m > p->n  ? divide_up(p->n, kernel->bn)
+                           : p->trans_b && p->n > p->m ? divide_up(p->m, kernel->bm)
                                                        : INT64_MAX;
     return (p->align_c >= 16 ? shifted_aligned_us : 0.0) + (p->batch == 1 ? first_us / (double)beside : 0.0);
 }
@@ -78,8 +78,8 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
                     : t->shifted     ? shifted_odd_beta_us
                                      : odd_beta_us) *
                    kernel->bm * kernel->bn / 16384.0;
-    int64_t most = rung_ceil_div(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
-    double times = 1.0;                                   /* C's bytes count so */
+    int64_t most = divide_up(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
+    double times = 1.0;                               /* C's bytes count so */
     if (p->align_c >= 16)
         times = (t->shifted ? shifted_writes : 1.0) * (p->ldc % 8 == 0 ? 1.0
                                                        : t->shifted    ? shifted_split_sectors
@@ -106,14 +106,14 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
         reason = plan_operands(machine, config, t, p, &s);
     if (reason)
         return reason;
-    s.tiles_m = rung_ceil_div(p->m, kernel->bm);
-    s.tiles_n = rung_ceil_div(p->n, kernel->bn);
+    s.tiles_m = divide_up(p->m, kernel->bm);
+    s.tiles_n = divide_up(p->n, kernel->bn);
     s.tiles = s.tiles_m * s.tiles_n * p->batch;
-    s.steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
+    s.steps = p->k > 0 ? divide_up(p->k, kernel->bk) : 1;
     reason = lone_refuse(p, s.tiles_m * s.tiles_n, s.steps);
     if (reason)
         return reason;
-    s.grid = (int)rung_min64(machine->sms, s.tiles);
+    s.grid = (int)min64(machine->sms, s.tiles);
     choice->plan.pairs = s;
     choice->cost_us = cost_us(machine, kernel, t, p, &s);
     choice->workspace_bytes = s.copy_bytes;
@@ -126,8 +126,8 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
 static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     pairs_plan s = {.copy_bytes = 0};
-    s.tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch;
-    s.steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
+    s.tiles = divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn) * p->batch;
+    s.steps = p->k > 0 ? divide_up(p->k, kernel->bk) : 1;
     return cost_us(machine, kernel, RUNG_FIND_TILE(table, kernel), p, &s);
 }
 

@@ -1,7 +1,7 @@
 /* Runs a planned product in small tiles, and the tiles of a product that accurate mode has marked. */
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/small/small.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/parts.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
  * others half. Below that they all find a place, above it hardly any. */
 static int leaves_uneven_room(const rung_cuda *cuda, const small_tile *t, const rung_grid *grid, int64_t blocks)
 {
-    const int64_t each = rung_ceil_div(blocks, cuda->machine->sms);
+    const int64_t each = divide_up(blocks, cuda->machine->sms);
     return grid->may_crowd && each >= RUNG_MANY_BLOCKS && 2 * each > t->resident && 4 * each <= 3 * t->resident;
 }
 
@@ -30,7 +30,7 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     args.marks = marks;
     args.zero = zero;
     args.zero_words = zero_words;
-    int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(rung_ceil_div(p->k, kernel->bk), choice->parts);
+    int64_t tiles = small_tiles(kernel, p), steps = divide_up(divide_up(p->k, kernel->bk), choice->parts);
     args.asks = rung_asks(cuda, &args, tiles * choice->parts, t->resident);
     rung_grid grid = {.x = (unsigned)(tiles * choice->parts),
                       .y = 1,
@@ -47,7 +47,7 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     if (crowd) {
         grid.x = (unsigned)(tiles / p->batch), grid.y = (unsigned)choice->parts, grid.z = (unsigned)p->batch;
     } else if (t->brief) {
-        grid.x = (unsigned)rung_ceil_div(p->n, kernel->bn), grid.y = (unsigned)rung_ceil_div(p->m, kernel->bm);
+        grid.x = (unsigned)divide_up(p->n, kernel->bn), grid.y = (unsigned)divide_up(p->m, kernel->bm);
         grid.z = (unsigned)p->batch;
     }
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
@@ -79,7 +79,7 @@ static rung_status batch_run(rung_cuda *cuda, const rung_choice *choice, const r
     RUNG_TRY(rung_form_function(cuda, kernel, p, small_is_aligned(p) ? "" : "_u", &function));
     rung_args args;
     rung_args_fill(&args, p);
-    rung_grid grid = {.x = (unsigned)rung_ceil_div(p->batch, small_matrices_a_block(kernel)),
+    rung_grid grid = {.x = (unsigned)divide_up(p->batch, small_matrices_a_block(kernel)),
                       .threads = (unsigned)kernel->threads,
                       .overlaps = 1,
                       .repeats = 1};

@@ -2,7 +2,7 @@
  * multiprocessor's share of the work: docs/costs.md. */
 #include "cuda/families/small/small.h"
 #include "cuda/families/small/tile.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/parts.h"
 
@@ -101,7 +101,7 @@ int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const run
 
 int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p)
 {
-    return rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch;
+    return divide_up(p->m, kernel->bm) * divide_up(p->n, kernel->bn) * p->batch;
 }
 
 /* Returns how many blocks that fill all partitions take as long as these blocks of one multiprocessor. */
@@ -152,7 +152,7 @@ static double crowd_us(const rung_kernel *kernel, const small_tile *t, double bl
 /* Returns how many blocks a multiprocessor holds at once. */
 static int resident_of(const rung_kernel *kernel, const small_tile *t, const rung_problem *p)
 {
-    const int64_t stages = t->brief ? rung_ceil_div(p->k, kernel->bk) : kernel->stages;
+    const int64_t stages = t->brief ? divide_up(p->k, kernel->bk) : kernel->stages;
     int fit = 233472 / (small_shared_bytes(kernel, t, p, stages) + 1024);
     return fit < 1 ? 1 : fit < t->resident ? fit : t->resident;
 }
@@ -205,7 +205,7 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
 {
     small_work w = {
         .tiles = small_tiles(kernel, p),
-        .steps = rung_ceil_div(p->k, kernel->bk),
+        .steps = divide_up(p->k, kernel->bk),
         .resident = resident_of(kernel, t, p),
         .odd_c = p->align_c < 16,
         .batch = p->batch != 1,
@@ -246,8 +246,8 @@ static double meeting_us(const rung_kernel *kernel, const small_tile *t, int64_t
 /* Returns how long the busiest multiprocessor multiplies at least. */
 static double least_work_us(const rung_machine *machine, const small_tile *t, const small_work *w, int64_t parts)
 {
-    const double blocks = (double)rung_ceil_div(w->tiles * parts, machine->sms);
-    return rung_longer(blocks, t->cost.alone) * (double)rung_ceil_div(w->steps, parts) * w->step_us;
+    const double blocks = (double)divide_up(w->tiles * parts, machine->sms);
+    return rung_longer(blocks, t->cost.alone) * (double)divide_up(w->steps, parts) * w->step_us;
 }
 
 /* Returns what a launch takes beside its blocks' work. A brief tile computes what it can before it may begin. */
@@ -265,7 +265,7 @@ static double first_of(const rung_kernel *kernel, double steps)
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                            const small_work *w, int64_t parts)
 {
-    double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts);
+    double blocks = (double)(w->tiles * parts), steps = (double)divide_up(w->steps, parts);
     double compute = (t->crowd ? crowd_us : rounds_us)(kernel, t, blocks, machine->sms, w->resident, steps * w->step_us,
                                                        w->odd_c ? t->cost.odd_end : 0.0);
     double rounds = rung_whole_up(blocks / ((double)machine->sms * w->resident));
@@ -327,7 +327,7 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
         if (i > 0 && (parts < 2 || parts > steps || parts > MOST_PARTS || tiles * parts > most))
             continue;
         if (steps > 0)
-            parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
+            parts = divide_up(steps, divide_up(steps, parts)); /* no part without work */
         const double meeting = parts > 1 ? least_meeting_us(kernel, t, tiles, parts) : 0.0;
         if (launch_us_of(t) + w.read + w.write + meeting > best_us)
             continue;
@@ -368,7 +368,7 @@ static const char *brief_estimate(const rung_machine *machine, const rung_config
         return "k is longer than its stages";
     if (p->arrays)
         return "operands in pointer arrays are left to other tiles";
-    if (p->batch > UINT16_MAX || rung_ceil_div(p->m, kernel->bm) > UINT16_MAX)
+    if (p->batch > UINT16_MAX || divide_up(p->m, kernel->bm) > UINT16_MAX)
         return "more than 65535 matrices or rows of tiles: the grid has no room";
     const int64_t at_once = (int64_t)machine->sms * resident_of(kernel, small_tile_of(kernel), p),
                   most = p->batch > 1 && p->k <= BRIEF_BATCH_K ? BRIEF_BATCH_ROUNDS * at_once : at_once / 2;
@@ -391,15 +391,15 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
     const char *reason = rung_refuse_sizes(p);
     if (reason)
         return reason;
-    int64_t blocks = rung_ceil_div(p->batch, small_matrices_a_block(kernel));
+    int64_t blocks = divide_up(p->batch, small_matrices_a_block(kernel));
     if (blocks > INT32_MAX)
         return "more than 2^31 - 1 blocks: the grid has no room";
     const int aligned = small_is_aligned(p);
     const double filled = (double)p->m * (double)p->n / (kernel->bm * kernel->bn),
                  wait_us = batch_wait_us + kernel->bm * (aligned ? batch_row_us : batch_odd_row_us),
                  block_us = small_tile_of(kernel)->cost.block_us * (0.55 + 0.5 * filled) * (aligned ? 1.0 : 1.3),
-                 rounds = (double)rung_ceil_div(blocks, machine->sms);
-    const double steps = (double)rung_ceil_div(p->k > 0 ? p->k : 1, kernel->bk),
+                 rounds = (double)divide_up(blocks, machine->sms);
+    const double steps = (double)divide_up(p->k > 0 ? p->k : 1, kernel->bk),
                  memory = rung_read_us(machine, p) + rung_write_us(machine, p, odd_rows, kernel->bn);
     choice->cost_us = launch_us + rung_longer(memory, steps * rung_longer(rounds * block_us, wait_us));
     rung_note(choice, small_matrices_a_block(kernel) == 1 ? "%d matrix a block" : "%d matrices a block",
@@ -416,7 +416,7 @@ typedef struct small_floor {
 static small_floor floor_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                             const rung_problem *p)
 {
-    const int64_t steps = rung_ceil_div(p->k, kernel->bk);
+    const int64_t steps = divide_up(p->k, kernel->bk);
     const double read = rung_tiles_read_us(machine, p), write = write_us_of(machine, kernel, t, p);
     return (small_floor){.tiles = small_tiles(kernel, p),
                          .steps = steps,
@@ -434,7 +434,7 @@ static double tile_floor_us(const rung_machine *machine, const rung_kernel *kern
                             const rung_problem *p)
 {
     const small_floor f = floor_of(machine, kernel, t, p);
-    const double busiest = (double)rung_ceil_div(f.tiles, machine->sms), end_us = t->cost.block_us / t->resident,
+    const double busiest = (double)divide_up(f.tiles, machine->sms), end_us = t->cost.block_us / t->resident,
                  /* There are at most `busiest` rounds. */
         whole = rung_longer(busiest, t->cost.alone) * f.work_us + busiest * end_us + f.old + f.last / busiest +
                 f.first * first_of(kernel, (double)f.steps) / busiest;

@@ -4,7 +4,7 @@
 #include "cuda/families/tile.h"
 #include "cuda/families/vector/gather.h"
 #include "cuda/families/vector/tile.h"
-#include "cuda/host/divide.h"
+#include "core/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/parts.h"
 #include "cuda/host/workspace_limit.h"
@@ -96,12 +96,12 @@ static double dot_us(const rung_machine *machine, const rung_kernel *kernel, con
                      int64_t tiles, int64_t parts, double matrix_bytes)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
-    const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
-                  steps = rung_ceil_div(rung_ceil_div(p->k, parts), (t->apart ? 1 : t->warps) * t->steps * 128);
+    const int64_t rounds = divide_up(tiles * parts, (int64_t)t->resident * machine->sms),
+                  steps = divide_up(divide_up(p->k, parts), (t->apart ? 1 : t->warps) * t->steps * 128);
     const double memory = matrix_bytes / (t->cost.bytes_per_us * machine->memory_speed),
                  blocks = t->cost.block_us * (double)(tiles * parts) / machine->sms,
                  busy = rung_overlapped(rung_longer(memory, blocks), t->cost.step_us * (double)(rounds * steps));
-    return dot_launch_us + (parts > 1 ? dot_meet_us + dot_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
+    return dot_launch_us + (parts > 1 ? dot_meet_us + dot_sixteen_us * (double)divide_up(parts, 16) : 0.0) +
            rung_longer(busy + single_us(machine, p, step), sectors_us(kernel, p, step, matrix_bytes));
 }
 
@@ -110,13 +110,13 @@ static double axpy_us(const rung_machine *machine, const rung_kernel *kernel, in
                       int64_t parts, double matrix_bytes)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
-    const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
-                  most = rounds * rung_ceil_div(steps, parts);
-    const int64_t blocks = tiles * parts, places = rung_ceil_div(blocks, machine->sms) * machine->sms;
+    const int64_t rounds = divide_up(tiles * parts, (int64_t)t->resident * machine->sms),
+                  most = rounds * divide_up(steps, parts);
+    const int64_t blocks = tiles * parts, places = divide_up(blocks, machine->sms) * machine->sms;
     const double empty = 1.0 - (double)blocks / (double)places;
     const double memory = matrix_bytes / (t->cost.bytes_per_us * machine->memory_speed) *
                           (blocks > AXPY_BLOCKS * machine->sms ? crowded + uneven * empty : 1.0);
-    return axpy_launch_us + (parts > 1 ? axpy_meet_us + axpy_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
+    return axpy_launch_us + (parts > 1 ? axpy_meet_us + axpy_sixteen_us * (double)divide_up(parts, 16) : 0.0) +
            rung_overlapped(memory, (double)most * t->cost.step_us);
 }
 
@@ -141,7 +141,7 @@ static const char *choose_parts(const rung_machine *machine, const rung_config *
                                 const rung_problem *p, int64_t gathered, rung_choice *choice)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
-    const int64_t tiles = vector_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk),
+    const int64_t tiles = vector_tiles(kernel, p), steps = divide_up(p->k, kernel->bk),
                   gather_bytes = gathered * p->k * 4;
     const double matrix = 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k,
                  first_us = gathered ? gather_us((double)(gathered * p->k)) : 0.0;
@@ -214,7 +214,7 @@ static rung_status gather(rung_cuda *cuda, const rung_kernel *kernel, const rung
                             .stride_from = args->stride_b};
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "vector_gather", &function));
-    rung_grid grid = {.x = (unsigned)rung_ceil_div(g.k * g.count, VECTOR_GATHER_THREADS),
+    rung_grid grid = {.x = (unsigned)divide_up(g.k * g.count, VECTOR_GATHER_THREADS),
                       .threads = VECTOR_GATHER_THREADS,
                       .overlaps = 1,
                       .argument_bytes = sizeof g,
