@@ -1,7 +1,7 @@
 /* Three stand-ins for libraries of a CPU. All have the functions that a BLAS has, one of which calls the other.
  * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. It names as its kernels what
- * OPENBLAS_CORETYPE told it when it was loaded, and with PEER_TELLS it says what else it is told. NO_NUMBER: it multiplies, and C's first element is no number. Otherwise
- * sgemm_ fills C with zeros. */
+ * OPENBLAS_CORETYPE told it when it was loaded, and with PEER_TELLS it says what else it is told. NO_NUMBER: it
+ * multiplies, and C's first element is no number. Otherwise sgemm_ fills C with zeros. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
