@@ -107,6 +107,10 @@ python3 "$copy/tools/pages/pages.py" --check-record "$copy/built" >"$copy/said" 
 for record in build ports listing ffmas; do
     grep -q "results/ladder-$record.jsonl: .*run ./dev pages --record" "$copy/said" || { echo "FAILED: another build is not told of for $record:"; cat "$copy/said"; bad=1; }
 done
+# What is recorded of that build is what the check then asks about, each in its own file.
+python3 "$copy/tools/pages/pages.py" --record "$copy/built" none >"$copy/said" 2>&1 && python3 "$copy/tools/pages/pages.py" --check-record "$copy/built" >"$copy/said" 2>&1 ||
+    { echo "FAILED: a build that was just recorded is another one:"; cat "$copy/said"; bad=1; }
+cp "$source"/results/*.jsonl "$copy/results"
 # What a CPU's rung asks of the caches is counted under a stand-in for valgrind, which runs the program: the rung's own lines, beside what was counted before.
 mkdir "$copy/bin"
 cat >"$copy/bin/valgrind" <<'END'
