@@ -89,7 +89,7 @@ def refusals(bench):
     loop, code = KERNELS[LOOP], list(words_of(KERNELS[LOOP]))
     for words in ("loop --tile 128x128 --stages 8", "loop --tile 256x128 --stages 8", "loop --tile 128x256 --stages 4", "loop --tile 128x256 --stages 3",
                   "loop --tile 96x256 --stages 8", "loop --tile 128x256 --stages 16", "loop --tile 128x256 --stages 8 --gather copies --strict",
-                  "loop --tile 128x256 --stages 8 --gather none", "loop --tile 128x256x --stages 8", "loop --stages 8", "loop --tile 128x256 --stages", "order --strict",
+                  "loop --tile 128x256 --stages 8 --gather none", "loop --tile 128x256x --stages 8", "loop --tile 128x256 --stages 4x", "loop --stages 8", "loop --tile 128x256 --stages", "order --strict",
                   "orders", "pattern"):
         bench.tell(words, loop, LOOP)
     bench.tell("loop --tile 64x64 --stages 2", KERNELS[FFMAS], FFMAS)
