@@ -4,12 +4,14 @@
 #   rung_sass_step(<stem> <cubin> <command> <tool>)   sets <command> to what a build step adds behind nvcc, and <tool> to the
 #                                                      target it needs; both empty where the kernel stays as compiled
 set(RUNG_SASS OFF)
-if(RUNG_HAVE_NVCC AND NOT CMAKE_CROSSCOMPILING)
-  execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
-  if(nvcc_version MATCHES "release 13\\.0")
-    set(RUNG_SASS ON)
-    file(GLOB sass_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/sass/*.c)
-    add_executable(sass EXCLUDE_FROM_ALL ${sass_sources})
+if(NOT CMAKE_CROSSCOMPILING)
+  file(GLOB sass_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/sass/*.c)
+  add_executable(sass EXCLUDE_FROM_ALL ${sass_sources})
+  if(RUNG_HAVE_NVCC)
+    execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
+    if(nvcc_version MATCHES "release 13\\.0")
+      set(RUNG_SASS ON)
+    endif()
   endif()
 endif()
 

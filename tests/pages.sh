@@ -107,6 +107,38 @@ python3 "$copy/tools/pages/pages.py" --check-record "$copy/built" >"$copy/said" 
 for record in build ports listing ffmas; do
     grep -q "results/ladder-$record.jsonl: .*run ./dev pages --record" "$copy/said" || { echo "FAILED: another build is not told of for $record:"; cat "$copy/said"; bad=1; }
 done
+# What is recorded of that build is what the check then asks about, each in its own file.
+python3 "$copy/tools/pages/pages.py" --record "$copy/built" none >"$copy/said" 2>&1 && python3 "$copy/tools/pages/pages.py" --check-record "$copy/built" >"$copy/said" 2>&1 ||
+    { echo "FAILED: a build that was just recorded is another one:"; cat "$copy/said"; bad=1; }
+cp "$source"/results/*.jsonl "$copy/results"
+# What a CPU's rung asks of the caches is counted under a stand-in for valgrind, which runs the program: the rung's own lines, beside what was counted before.
+mkdir "$copy/bin"
+cat >"$copy/bin/valgrind" <<'END'
+#!/bin/sh
+echo "$*" >"$(dirname "$0")/asked"
+for word; do case $word in --cachegrind-out-file=*) out=${word#*=} ;; esac; done
+"$word" || exit
+cat >"$out" <<'LINES'
+events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw
+fl=/nowhere/main.c
+9 1000 0 0 1000 1000 1000 1000 1000 1000
+fl=/nowhere/c01_naive.c
+fn=c01_naive
+12 100 7 7 40 5 2 10 3 1
+13 10 0 0 4 1 1 1 2 0
+fl=/nowhere/stdlib.c
+14 1000 0 0 1000 1000 1000 1000 1000 1000
+LINES
+END
+chmod +x "$copy/bin/valgrind"
+for twice in 1 2; do # what is counted again takes the place of what was there
+    PATH="$copy/bin:$PATH" python3 "$copy/tools/pages/cpu_counts.py" "$build" 8 c01_naive 2>"$copy/said" || { echo "FAILED: a CPU's rung could not be counted:"; cat "$copy/said"; bad=1; }
+done
+grep -q -e '--cache-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=1048576,8,64' "$copy/bin/asked" || { echo "FAILED: other caches were asked about:"; cat "$copy/bin/asked"; bad=1; }
+counts=$copy/results/ladder-cpu-counts.jsonl
+grep -qF '"kernel": "c01_naive", "m": 8, "n": 8, "k": 8, "command": "tools/pages/cpu_counts.py build/release 8", "instructions": 110, "reads": 44, "writes": 11, "l1_misses": 11, "l2_misses": 4}' "$counts" &&
+    grep -vF '"m": 8,' "$counts" | cmp -s - "$source/results/ladder-cpu-counts.jsonl" && [ "$(wc -l <"$counts")" = "$(($(wc -l <"$source/results/ladder-cpu-counts.jsonl") + 1))" ] ||
+    { echo "FAILED: of a CPU's rung something else is counted:"; diff "$source/results/ladder-cpu-counts.jsonl" "$counts"; bad=1; }
 if [ -n "$(find "$build" -name librung_lens.so)" ]; then
     with=$build
     sed -i '/ 20  global load 4 B  *A /s/32\.00/31.00/' "$copy/docs/book/18-the-lens.md"

@@ -544,6 +544,31 @@ static void kept_launches(void)
     expect(count() != 0 || at(0) != NULL, 0, "no launch after a reset");
 }
 
+/* Whatever has to do with graphs is refused with a reason, so that nobody waits for one that is not made. */
+static void graphs(void)
+{
+    static const char *const names[] = {"cuStreamBeginCapture_v2",
+                                        "cuStreamEndCapture",
+                                        "cuStreamGetCaptureInfo_v2",
+                                        "cuUserObjectCreate",
+                                        "cuUserObjectRelease",
+                                        "cuGraphRetainUserObject",
+                                        "cuGraphCreate",
+                                        "cuGraphAddKernelNode_v2",
+                                        "cuGraphKernelNodeSetAttribute",
+                                        "cuGraphExecKernelNodeSetParams_v2",
+                                        "cuGraphInstantiateWithFlags",
+                                        "cuGraphLaunch"};
+    const char *text = "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        CUresult (*call)(void *, void *, void *, void *, void *, void *);
+        *(void **)&call = function(names[i]);
+        expect(call(NULL, NULL, NULL, NULL, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED, names[i]);
+    }
+    expect(CALL(cuGetErrorString, CUDA_ERROR_NOT_SUPPORTED, &text), CUDA_SUCCESS, "why");
+    expect(strcmp(text, "the lens has no graphs") != 0, 0, text);
+}
+
 int main(int argc, char **argv)
 {
     CUcontext context;
@@ -561,6 +586,7 @@ int main(int argc, char **argv)
     nothing_is_kept();
     launches();
     reasons();
+    graphs();
     overlapping();
     setenv("RUNG_LENS_FINDINGS", "fail", 1);
     for (unsigned blocks = 1; blocks <= 4; blocks++)

@@ -1,7 +1,7 @@
 /* Three stand-ins for libraries of a CPU. All have the functions that a BLAS has, one of which calls the other.
  * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. It names as its kernels what
- * OPENBLAS_CORETYPE told it when it was loaded. NO_NUMBER: it multiplies, and C's first element is no number. Otherwise
- * sgemm_ fills C with zeros. */
+ * OPENBLAS_CORETYPE told it when it was loaded, and with PEER_TELLS it says what else it is told. NO_NUMBER: it
+ * multiplies, and C's first element is no number. Otherwise sgemm_ fills C with zeros. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -46,10 +46,28 @@ void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, floa
 static char core[32] = "untold";
 
 const char *openblas_get_corename(void);
+int MKL_Set_Threading_Layer(int layer);
 
 const char *openblas_get_corename(void)
 {
     return core;
+}
+
+int MKL_Set_Threading_Layer(int layer)
+{
+    if (getenv("PEER_TELLS"))
+        fprintf(stderr, "layer %d\n", layer);
+    return layer;
+}
+
+static void tell(void)
+{
+    static const char *const names[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS",     "MKL_NUM_THREADS",
+                                        "BLIS_NUM_THREADS",     "MKL_THREADING_LAYER", "OPENBLAS_THREAD_TIMEOUT"};
+    fprintf(stderr, "told");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fprintf(stderr, " %s", getenv(names[i]) ? getenv(names[i]) : "-");
+    fprintf(stderr, "\n");
 }
 
 __attribute__((constructor)) static void offer(void)
@@ -58,6 +76,8 @@ __attribute__((constructor)) static void offer(void)
     const char *told = getenv("OPENBLAS_CORETYPE");
     if (told)
         snprintf(core, sizeof core, "%s", told);
+    if (getenv("PEER_TELLS"))
+        tell();
     if (dladdr(__extension__(void *) offer, &self))
         dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }

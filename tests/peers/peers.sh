@@ -75,4 +75,14 @@ done
 code=0
 said=$(echo 'NN 3 0 4' | "$in_turn" 1 0 rung="$librung" blas="$offering" 2>&1 >/dev/null) || code=$?
 [ "$code:$said" = "2:no shape, or no memory for it: NN 3 0 4" ] || { echo "in_turn takes NN 3 0 4: exit code $code, $said"; exit 1; }
+# What a library is told: how many threads it has, on one thread that MKL brings no OpenMP, and by the bench how long OpenBLAS's workers spin.
+export PEER_TELLS=1
+unset OPENBLAS_NUM_THREADS OMP_NUM_THREADS MKL_NUM_THREADS BLIS_NUM_THREADS MKL_THREADING_LAYER OPENBLAS_THREAD_TIMEOUT
+for threads in 1 2; do
+    [ $threads = 1 ] && layer=SEQUENTIAL asked="layer 1" || layer=- asked=
+    shapes | "$in_turn" $threads 0 rung="$librung" blas="$offering" >/dev/null 2>"$log"
+    grep -qx "told $threads $threads $threads $threads $layer -" "$log" || { cat "$log"; echo "in_turn on $threads threads tells something else"; exit 1; }
+    RUNG_MKL=$offering "$rung" bench --device cpu --threads $threads --budget-ms 5 --against mkl 16x24x32 >/dev/null 2>"$log"
+    grep -qx "told - - - - - 16" "$log" && [ "$(grep '^layer' "$log")" = "$asked" ] || { cat "$log"; echo "the bench on $threads threads tells something else"; exit 1; }
+done
 echo "each peer's figures and settings are its own"

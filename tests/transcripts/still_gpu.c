@@ -1,8 +1,8 @@
 /* Stand-ins for what a GPU's machine has beside its driver, for transcripts, with the lens as the GPU: NVML, whose
  * clocks and reasons follow a pattern, unless STILL_NVML_REASONS says which reasons, and of which the call that
- * STILL_NVML_FAILS names fails; cuBLAS, which adds in a float, and
- * in TF32 where that is set; cuBLASLt, which has candidates, of which one is refused; and CUB's sum. Products of m = 77
- * they do not support, those of m = 78 fail.
+ * STILL_NVML_FAILS names fails, and which says at its end whether somebody has not shut it down; cuBLAS, which adds in
+ * a float, and in TF32 where that is set; cuBLASLt, which has candidates, of which one is refused; and CUB's sum.
+ * Products of m = 77 they do not support, those of m = 78 fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,6 +31,7 @@ static void take_time(double us)
 /* ---- NVML ---- */
 
 static unsigned looks;
+static int open_times;
 
 static int fails(const char *name)
 {
@@ -40,14 +41,22 @@ static int fails(const char *name)
 
 CALL(nvmlInit_v2, void)
 {
-    return fails(__func__);
+    if (fails(__func__))
+        return 1;
+    open_times++;
+    return 0;
 }
 
 CALL(nvmlShutdown, void)
 {
-    if (fails(__func__))
-        return 1;
-    return 0;
+    open_times--;
+    return fails(__func__);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (open_times != 0)
+        fprintf(stderr, "NVML was shut down %d times too few\n", open_times);
 }
 
 CALL(nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device)
