@@ -70,7 +70,7 @@ TIMEFORMAT='cpu %U %S'
 time ./dev $verb
 echo "exit \$?"
 GO
-    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CI="${CI:-}" nice -n "$nice" chroot "$root" \
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CI="${CI:-}" RUNG_JOBS="${RUNG_JOBS:-}" nice -n "$nice" chroot "$root" \
         bash /root/go 2>&1 </dev/null | while IFS= read -r line; do printf '%s %s\n' "$(date +%s.%N)" "$line"; done >"$log"
     end=$(date +%s.%N)
     awk -v verb="$verb" -v start="$start" -v end="$end" '

@@ -559,6 +559,9 @@ def main():
     if options.child:
         return child(options.child.split(","), options.budget, options.folder, options.wide)
     only = options.only.split(",") if options.only else []
+    unknown = set(only) - set(PROGRAMS) - {group for group, _, _ in PROGRAMS.values()}
+    if unknown:
+        parser.error(f"no program or group is called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
     chosen = [name for name, (group, _, _) in PROGRAMS.items() if not only or name in only or group in only]
     print(f"{'program':28} {'t':1} {'without ms':>11} {'with ms':>10} {'ratio':>7} {'calls':>7} {'error':>16}")
     ratios, origin = [], circumstances(options)

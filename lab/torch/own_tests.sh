@@ -1,15 +1,20 @@
 #!/bin/sh
-# Runs PyTorch's operator samples and CuPy's own tests of products and linear algebra, with and without the drop-in, on a machine
-# with a GPU. It makes one list of every test and its outcome, prints what differs, and exits with 1 when something does.
+# Runs programs' own tests of products and linear algebra, with and without the drop-in. It makes one list of every test and its
+# outcome, prints what differs, and exits with 1 when something does. On a machine with a GPU PyTorch's operator samples and CuPy's tests:
 #   own_tests.sh RUNG FOLDER torch [SECONDS] [PROCESSES]
 #   own_tests.sh RUNG FOLDER CUPY-SOURCE [SECONDS] [PROCESSES]    CuPy's source tree, of the version that is installed
-# FOLDER gets the lists as they grow, and list-torch.txt or list-cupy.txt: a line a test with how many of its parameters had
-# which outcome. What SECONDS cut short is left out of both. PyTorch's samples need its test module expecttest.
+# On a CPU Octave's and those of Python's modules that are installed with their tests:
+#   own_tests.sh RUNG FOLDER octave [SECONDS]
+#   own_tests.sh RUNG FOLDER MODULE,... [SECONDS] [PROCESSES]     numpy, or scipy.linalg,scipy.sparse.linalg
+# FOLDER gets the lists as they grow, and list-SUITE.txt: a line a test with how many of its parameters had
+# which outcome. What SECONDS cut short is left out of both. PyTorch's samples need its test module expecttest, pytest needs pytest-xdist.
 set -u
-rung=$1 folder=$(cd "$2" && pwd) suite=$3 seconds=${4:-600} processes=${5:-6}
+rung=$(command -v "$1") && rung=$(realpath "$rung") || { echo "no program: $1" >&2; exit 2; }
+mkdir -p "$2" && folder=$(cd "$2" && pwd) || exit 2
+suite=$3 seconds=${4:-600} processes=${5:-6}
 here=$(cd "$(dirname "$0")" && pwd)
-# The processes share the cores: none of them needs threads.
-export CUPY_CACHE_DIR="$folder/cache" PYTHONHASHSEED=0 PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# The processes share the cores and the memory: none of them needs threads, and tests of NumPy's that want many GB are left out of both runs.
+export CUPY_CACHE_DIR="$folder/cache" PYTHONHASHSEED=0 PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NPY_AVAILABLE_MEM=1GB
 
 samples() { # samples NAME COMMAND...: a list of "test outcome" a process
     name=$1
@@ -26,29 +31,48 @@ samples() { # samples NAME COMMAND...: a list of "test outcome" a process
 tests() { # tests NAME COMMAND...: the same from pytest's lines
     name=$1
     shift
-    cd "$suite/tests" || exit 2
-    timeout -k 2 "$seconds" "$@" python3 -m pytest -v --tb=no -p no:cacheprovider -n "$processes" --dist worksteal \
-        cupy_tests/math_tests/test_matmul.py cupy_tests/test_cublas.py cupy_tests/cuda_tests/test_cublas.py \
-        cupy_tests/linalg_tests >"$folder/$name.out" 2>&1
+    cd "$tree" || exit 2
+    # shellcheck disable=SC2086
+    timeout -k 2 "$seconds" "$@" python3 -m pytest -v --tb=no -p no:cacheprovider -n "$processes" --dist worksteal $files >"$folder/$name.$suite.out" 2>&1
     code=$?
-    [ $code -le 1 ] || echo "ended with $code" >"$folder/$name.cupy.cut"
-    sed -n 's/^\[gw[0-9]*\] *\[ *[0-9]*%\] \([A-Z]*\) \(.*[^ ]\) *$/\2 \1/p' "$folder/$name.out" | sort >"$folder/$name.cupy"
+    [ $code -le 1 ] || echo "ended with $code" >"$folder/$name.$suite.cut"
+    sed -n 's/^\[gw[0-9]*\] *\[ *[0-9]*%\] \([A-Z]*\) \(.*[^ ]\) *$/\2 \1/p' "$folder/$name.$suite.out" | sort >"$folder/$name.$suite"
 }
 
+octaves() { # octaves NAME COMMAND...: the same from Octave's table, a line a file; how many of its tests passed is the outcome
+    name=$1
+    shift
+    mkdir -p "$folder/$name.in" && cd "$folder/$name.in" || exit 2
+    timeout -k 2 "$seconds" "$@" octave-cli --norc --eval "__run_test_suite__" >"$folder/$name.octave.out" 2>&1 || echo "ended with $?" >"$folder/$name.octave.cut"
+    sed -n 's/^  \([^ ]*\) \.* \(pass\|FAIL\|PASS\) *\([0-9]*\)[^0-9]*\([0-9]*\).*/\1 \2_\3_of_\4/p' "$folder/$name.octave.out" | sort >"$folder/$name.octave"
+}
+
+[ ! -d "$suite/tests" ] || { tree=$(cd "$suite/tests" && pwd) && suite=cupy; }
+# `product` is one product, which says whether the library is reached.
 case $suite in
 torch)
-    samples without &
-    samples with "$rung" run --report-file "$folder/torch.report" -- &
+    run=samples modules="torch numpy" product="import torch as x; x.eye(64, device='cuda') @ x.ones((64, 64), device='cuda')"
+    ;;
+octave)
+    run=octaves
+    ;;
+cupy)
+    run=tests modules="cupy numpy" product="import cupy as x; x.eye(64, dtype='f') @ x.ones((64, 64), dtype='f')"
+    files="cupy_tests/math_tests/test_matmul.py cupy_tests/test_cublas.py cupy_tests/cuda_tests/test_cublas.py cupy_tests/linalg_tests"
     ;;
 *)
-    tests without &
-    tests with "$rung" run -- &
+    run=tests tree=$folder files="--pyargs $(echo "$suite" | tr , ' ')"
+    modules="$(echo "$suite,numpy" | tr , '\n' | sed 's/\..*//' | sort -u)" product="import numpy as x; x.eye(64, dtype='f') @ x.ones((64, 64), 'f')"
     ;;
 esac
+rm -f "$folder/without.$suite.cut" "$folder/with.$suite.cut" "$folder/$suite.report"
+$run without &
+$run with "$rung" run -- &
 wait
-[ "$suite" = torch ] || suite=cupy
-# One product says whether the library is reached.
-"$rung" run --report-file "$folder/$suite.report" -- python3 -c "import $suite as x; x.eye(64, **({'device': 'cuda'} if '$suite' == 'torch' else {'dtype': 'f'})) @ x.ones((64, 64), **({'device': 'cuda'} if '$suite' == 'torch' else {'dtype': 'f'}))"
+case $suite in
+octave) "$rung" run --report-file "$folder/$suite.report" -- octave-cli --norc --eval "eye(64, 'single') * ones(64, 'single');" ;;
+*) "$rung" run --report-file "$folder/$suite.report" -- python3 -c "$product" ;;
+esac
 awk -v suite=$suite '
     FNR == 1 { side++ }
     { name = $0; sub(/ [^ ]*$/, "", name); outcome = substr($0, length(name) + 2) }
@@ -71,8 +95,13 @@ awk -v suite=$suite '
     }' "$folder/without.$suite" "$folder/with.$suite" >"$folder/list-$suite.body"
 failed=$?
 {
-    python3 -c "import $suite, numpy; print('# $suite', $suite.__version__, 'NumPy', numpy.__version__)"
-    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed 's/^/# /'
+    # shellcheck disable=SC2086
+    case $suite in
+    octave) octave-cli --version | sed -n '1s/^/# /p' ;;
+    *) python3 -c "import importlib, sys; print('#', *(f'{name} {importlib.import_module(name).__version__}' for name in sys.argv[1:]))" $modules ;;
+    esac
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | sed 's/^/# /'
+    sed -n '/^model name/{s/.*: /# /p;q}' /proc/cpuinfo
     echo "# reached: $(sed -n '1s/.*: //p' "$folder/$suite.report")"
     echo "# tests: $(wc -l <"$folder/without.$suite") without the drop-in, $(wc -l <"$folder/with.$suite") with it" \
         "$(cat "$folder/without.$suite.cut" "$folder/with.$suite.cut" 2>/dev/null | sort -u | tr '\n' ' ')"

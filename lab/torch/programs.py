@@ -827,7 +827,11 @@ def main():
     args = parser.parse_args()
     if args.child:
         return child(args.child.split(","), args.budget, args.folder, args.extras)
-    chosen = [n for n, (group, _, _) in PROGRAMS.items() if not args.only or n in args.only.split(",") or group in args.only.split(",")]
+    only = args.only.split(",") if args.only else []
+    unknown = set(only) - set(PROGRAMS) - {group for group, _, _ in PROGRAMS.values()}
+    if unknown:
+        parser.error(f"no program or group is called {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
+    chosen = [name for name, (group, _, _) in PROGRAMS.items() if not only or name in only or group in only]
     folders = [os.path.join(args.folder, "without"), os.path.join(args.folder, "with")]
     commands = [[], [args.rung, "run", "--math", args.math, "--"]]
     taken = {name: ([], []) for name in chosen}
