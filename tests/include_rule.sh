@@ -20,7 +20,7 @@ public='rung[a-z_]*\.h'
 rule shim "$public|core/(plain|wrote)\.h|cpu/(others|team)\.h|[a-z_0-9]+\.(h|inc)"
 rule cli "$public|cpu/others\.h|((cli|lab)/)?[a-z_0-9]+\.(h|inc)"
 rule lab "$public|(lab/(device/)?)?[a-z_0-9]+\.(h|inc)"
-rule tests "$public|multi/(transport|control|clock|multi|mover|timeline)\.h|cli/cli\.h|core/(again|backend|divide|overlap|plain|plan|status|tuned|validate|wrote)\.h|cpu/(features|pool)\.h|cuda/driver/(background|chain|device|driver|images)\.h|cuda/host/boxes\.h|cuda/families/accurate/recall\.h|(lab/|\.\./|(\.\./)?gpu/|team/)?[a-z_0-9]+\.h|(cuda/)?device/(args|async|f16x3|f16x3_guard|mma|parts|ptx|reduce_args|row_copy|tma|turn)\.h|cuda/families/((large|lone|medium)/args|vector/gather)\.h|cpu/gemm_rules\.h" # stand-ins for a GPU, kernels with planted faults
+rule tests "$public|multi/(transport|control|clock|multi|mover|timeline)\.h|cli/cli\.h|core/(again|backend|divide|overlap|plain|plan|status|tuned|validate|wrote)\.h|cpu/(features|pool)\.h|cuda/driver/(background|chain|device|driver|images|recorded)\.h|cuda/host/boxes\.h|cuda/families/accurate/recall\.h|(lab/|\.\./|(\.\./)?gpu/|team/)?[a-z_0-9]+\.h|(cuda/)?device/(args|async|f16x3|f16x3_guard|mma|parts|ptx|reduce_args|row_copy|tma|turn)\.h|cuda/families/((large|lone|medium)/args|vector/gather)\.h|cpu/gemm_rules\.h" # stand-ins for a GPU, kernels with planted faults
 rule examples "$public"
 rule src/multi "$public|(core|multi)/[a-z_0-9]+\.h|cuda/driver/(driver|device)\.h|cpu/(pool|threads)\.h"
 rule src/core "$public|core/[a-z_]+\.h|core/all_rows\.inc|(ladder/(cpu|gpu|reduce)|cpu/kernels)/rows\.inc|(plans|tile_rows)\.h|(tiles|tile_checks)\.inc"

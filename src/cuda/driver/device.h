@@ -137,8 +137,7 @@ rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void
 void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
 /* Lends memory and, beside it, zero_bytes that stay with the stream. They are zero when handed out, and the launches
  * that use them must leave them zero; are_zero = 0 says that they may not be. The zeros are NULL where more are asked
- * for than are kept, without memory, and where the user's limit has no room for them: the caller then clears memory of
- * its own. */
+ * for than are kept, and without memory: the caller then clears memory of its own. */
 rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory,
                                           void **zeros);
 void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);

@@ -113,6 +113,7 @@ static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t by
     release(cuda, buffer);
     RUNG_TRY(allocate_with_tickets(cuda, rounded(cuda, bytes), 0, &buffer->memory));
     buffer->bytes = rounded(cuda, bytes);
+    buffer->dirty = 1;
     return RUNG_SUCCESS;
 }
 
@@ -206,13 +207,6 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
-/* Returns whether zeros may lie beside memory of so many bytes, however much is kept of that. */
-static int has_room_for_zeros(const rung_cuda *cuda, int64_t bytes)
-{
-    const int64_t limit = cuda->config.workspace_limit_bytes;
-    return limit <= 0 || max64(bytes + RUNG_TICKET_BYTES, RUNG_KEPT_BUFFER_BYTES) + 2 * zeros_bytes <= limit;
-}
-
 /* Lends the stream its zeros. Who gives them back says whether they are still zero. */
 static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
 {
@@ -225,8 +219,6 @@ static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t byt
     rung_kept_buffer *buffer = buffer_for(&cuda->zeros, now->id);
     if (!buffer)
         return RUNG_SUCCESS;
-    if (!buffer->memory)
-        buffer->dirty = 1;
     rung_status status = claim(cuda, buffer, now->id, zeros_bytes);
     if (status != RUNG_SUCCESS)
         return status == RUNG_OUT_OF_MEMORY ? RUNG_SUCCESS : status;
@@ -244,7 +236,7 @@ rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_
     *memory = *zeros = NULL;
     RUNG_TRY(ask_stream(cuda, &now));
     RUNG_TRY(get(cuda, &now, bytes, allocate, memory));
-    rung_status status = get_zeros(cuda, &now, has_room_for_zeros(cuda, bytes) ? zero_bytes : 0, zeros);
+    rung_status status = get_zeros(cuda, &now, zero_bytes, zeros);
     if (status != RUNG_SUCCESS) {
         rung_workspace_put(cuda, *memory);
         *memory = NULL;
