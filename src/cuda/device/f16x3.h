@@ -85,16 +85,16 @@ typedef struct f16x3_operand {
     uint64_t number;        /* of the product: the witnesses of others have lesser ones */
 } f16x3_operand;
 
-/* What the guard judges the blocks of a product by (f16x3_guard.h). */
+/* What the guard judges the blocks of a product by (f16x3_guard.h). No byte is padding, as arguments are compared. */
 typedef struct f16x3_guard {
     const f16x3_group *a, *b;
     const uint32_t *wild;    /* where this is 0 all lines that were split for this product are so even that the guard
                                 allows    all blocks of any two of them */
     const uint32_t *refused; /* where this is not 0 all blocks are refused; NULL: nobody has looked */
+    int64_t least_safe;      /* where the guard allows fewer blocks than this, it refuses them too */
     int32_t rows, columns;   /* of blocks inside C */
     int32_t k;
-    int32_t least_safe; /* where the guard allows fewer blocks than this, it refuses them too */
-    float min_terms;    /* where fewer terms matter than this, the guard refuses the block */
+    float min_terms; /* where fewer terms matter than this, the guard refuses the block */
 } f16x3_guard;
 
 typedef struct f16x3_split_args {

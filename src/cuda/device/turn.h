@@ -5,14 +5,15 @@
 
 #include <stdint.h>
 
-/* to[k][mn] = from[mn][k]. With class_rows, k, k + 4, k + 8 and so on follow each other; each class has so many rows.
+/* No byte of it is padding, as arguments are compared. to[k][mn] = from[mn][k]. With class_rows, k, k + 4, k + 8 and so
+ * on follow each other; each class has so many rows.
  */
 typedef struct rung_turn_args {
     const float *from;
     float *to;
     int64_t k, mn, ld_from, ld_to, stride_from, stride_to;
     int64_t class_rows;
-    int32_t aligned; /* every row of `from` starts at a multiple of 16 bytes */
+    int64_t aligned; /* every row of `from` starts at a multiple of 16 bytes */
 } rung_turn_args;
 
 enum { RUNG_TURN_TILE = 64, RUNG_TURN_THREADS = 256 };

@@ -201,8 +201,7 @@ static f16x3_guard guard_of(const rung_problem *p, const accurate_plan *part, co
                          .rows = (int32_t)divide_up(p->m, F16X3_BM),
                          .columns = (int32_t)divide_up(p->n, F16X3_BM),
                          .k = (int32_t)p->k,
-                         .least_safe =
-                             (int32_t)max64(1, part->least_safe * blocks_of(p->m, p->n) / blocks_of(part->m, part->n)),
+                         .least_safe = max64(1, part->least_safe * blocks_of(p->m, p->n) / blocks_of(part->m, part->n)),
                          .min_terms = min_terms};
 }
 

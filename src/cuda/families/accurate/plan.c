@@ -29,9 +29,9 @@ static const double launches_us = 8.5, tile_us = 2.0, chain_us = 1.08, tf32_chai
  * reads so many bytes a microsecond. */
 static const double long_line_rate = 18e3;
 
-/* So much a product has to gain over strict tiles: where the guard refuses it, it takes up to three times as much
- * longer than they do. */
-static const double refused_us = 6.0;
+/* So much a product has to gain over strict tiles, and such a share of the split's time: where the guard refuses it, it
+ * takes the split and up to three times as much longer than they do. */
+static const double refused_us = 6.0, refused_share = 0.1;
 
 /* With one chain a product takes so much longer, with more of them a share: little hides its first tile's beginning. */
 static const double short_us = 17.0;
@@ -328,7 +328,8 @@ const char *accurate_estimate(const rung_machine *machine, const rung_config *co
     if (p->arrays && (part.m < p->m || part.n < p->n || part.k < p->k))
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
     panels s = cost_panels(machine, kernel, p, &part);
-    choice->cost_us = (double)p->batch * (s.us + (kernel->arith == RUNG_TF32 ? 0.0 : refused_us));
+    choice->cost_us =
+        (double)p->batch * (s.us + (kernel->arith == RUNG_TF32 ? 0.0 : refused_us + refused_share * s.split_us));
     rung_note(choice, "split %.0f us, product %.0f us; %lld panel%s of %lld tile%s, %lld cut along k", s.split_us,
               s.last.us, (long long)s.count, rung_plural(s.count), (long long)(part.w.tiles_m * part.w.tiles_n),
               rung_plural(part.w.tiles_m * part.w.tiles_n), (long long)s.last.tiles);

@@ -183,6 +183,9 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     rung_grid grid = {.x = (unsigned)(cuda->machine->sms * MARKED_RESIDENT),
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
+                      /* Where there are fewer tiles than blocks, the first blocks have them: each multiprocessor is to
+                       * have one of these. In clusters of two they are spread so, singly they come in pairs. */
+                      .cluster = 2,
                       .overlaps = 1,
                       .argument_bytes = sizeof args};
     return rung_launch(cuda, &function, &grid, &args);
