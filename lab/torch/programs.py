@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs whole programs in FP32 with and without Rung in front: language, vision, recurrent and graph models in training and
-inference, generation, factorisations, least squares, kernel methods, optimisers. Models are built from configurations
+inference, generation, factorisations, least squares, kernel methods, optimisers, matrices of few terms. Models are built from configurations
 with random weights; nothing is downloaded. Every program runs in processes of its own, with and without in turn:
 
     python3 lab/torch/programs.py --rung build/release/bin/rung [--rounds 3] [--only NAME,...] [--json FILE]
@@ -699,6 +699,57 @@ def logistic_regression_lbfgs(dtype):
             return loss
         return optimizer.step(closure).detach().reshape(1)
     return step
+
+
+# ---- data that few terms carry: the guard of accurate mode refuses it, or parts of it ----
+
+@program("awkward")
+def distances_4096x3000(dtype):
+    """Has PyTorch compute distances by one product, whose lines hold a squared length and a 1 beside 512 ordinary elements."""
+    import torch
+    x, y = matrix(4096, 512, dtype), matrix(3000, 512, dtype)
+    return lambda: torch.cdist(x, y)
+
+
+@program("awkward")
+def neighbours_4000x128(dtype):
+    """Adds up features over a graph's edges, as an adjacency matrix that is mostly zeros."""
+    import torch
+    edges = (torch.rand(4000, 4000, device="cuda") < 0.002).to(dtype)
+    features = matrix(4000, 128, dtype)
+    return lambda: edges @ (edges @ features)
+
+
+@program("awkward")
+def one_hot_rows_4096x5000(dtype):
+    """Looks rows up by a product, as graphs of operations that know no index do."""
+    import torch
+    chosen = torch.nn.functional.one_hot(torch.randint(0, 5000, (4096,), device="cuda"), 5000).to(dtype)
+    table = matrix(5000, 256, dtype)
+    return lambda: chosen @ table
+
+
+@program("awkward")
+def steps_of_a_chain_1500(dtype):
+    import torch
+    p = torch.softmax(3 * matrix(1500, 1500, dtype), -1)
+    return lambda: p @ p @ p
+
+
+@program("awkward")
+def running_sums_1024x2048(dtype):
+    import torch
+    below, x = torch.ones(1024, 1024, device="cuda", dtype=dtype).tril(), matrix(1024, 2048, dtype)
+    return lambda: below @ x
+
+
+@program("awkward")
+def experts_of_any_size(dtype):
+    """Sends 64 batches of 1 to 400 rows to eight experts."""
+    import torch
+    sizes = torch.randint(1, 400, (64,), generator=torch.Generator().manual_seed(5)).tolist()
+    x, experts = matrix(400, 512, dtype), [matrix(512, 1024, dtype) for _ in range(8)]
+    return lambda: torch.cat([x[:size] @ experts[i % 8] for i, size in enumerate(sizes)])
 
 
 # ---- measuring ----
