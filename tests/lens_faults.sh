@@ -165,6 +165,9 @@ kind 32 0 'reads A\[37\]\[0\] (or A\[36\]\[45\]), but A is 37 x 45'
 kind 33 0 'makes a 16-byte copy from address .*, which is not a multiple of 16'
 kind 34 3 'fails its assert(t != 3)'
 kind 35 0 'divides a whole number by zero, or by -1 where the result is too large: a GPU gives any number there'
+kind 37 16 'comes to __shfl_down_sync while lanes of the same mask 0xffffffff wait at __shfl_up_sync: on a GPU nobody knows what they get'
+kind 38 16 'comes to __ballot_sync while lanes of the same mask 0xffffffff wait at __shfl_sync'
+kind 39 1 'comes to __syncwarp while lanes of the same mask 0xffffffff wait at __any_sync'
 # A launch of more threads than the kernel says is one that a GPU refuses; fewer are none. Each kernel of a file has its own bound.
 bound() { # EXIT_CODE WORDS FILE SYMBOL THREADS TILE
     "$rung" lens --file "$folder/$3.cu" --symbol "$4" --threads "$5" --tile "$6" 37x41x45 >"$out" 2>&1

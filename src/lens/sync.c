@@ -10,7 +10,7 @@
 
 typedef struct warp_meeting {
     uint32_t mask, arrived; /* the lanes that should come, and those that did; 0: nobody meets here */
-    bool asked;             /* somebody wants to know the values */
+    const char *what;       /* the operation that they meet at */
 } warp_meeting;
 
 enum { WARP_MEETINGS = 32 }; /* of one warp, under way at once: a lane is at one of them */
@@ -136,8 +136,8 @@ int rung_lens_syncthreads_count(int predicate)
 
 /* ---- warp operations: every lane of the mask brings a value; when all have come, each takes the one it wants ---- */
 
-RUNG_LENS_API uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane);
-RUNG_LENS_API uint32_t rung_lens_ballot(uint32_t mask, int predicate);
+RUNG_LENS_API uint64_t rung_lens_exchange(const char *what, uint32_t mask, uint64_t value, int from_lane);
+RUNG_LENS_API uint32_t rung_lens_ballot(const char *what, uint32_t mask, int predicate);
 RUNG_LENS_API void rung_lens_syncwarp(uint32_t mask);
 
 /* Shuffles and votes are counted. Who asks for the others' presence alone is not told what they have written. */
@@ -156,7 +156,8 @@ static warp_meeting *meeting_of(int warp, uint32_t mask)
     return place;
 }
 
-static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
+/* Lanes may meet from different places of a kernel, but only at the same operation. */
+static void meet(uintptr_t pc, const char *what, uint32_t mask, uint64_t value, enum asks asks)
 {
     int index = lens_now.current, warp = index / 32, lane = index % 32;
     lens_thread *me = &lens_now.thread[index];
@@ -169,9 +170,15 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
         lens_abandon();
     }
     warp_meeting *m = meeting_of(warp, mask & exist);
+    if (m->arrived && strcmp(m->what, what) != 0) {
+        lens_find(RUNG_LENS_DIVERGENT_BARRIER, pc,
+                  "comes to %s while lanes of the same mask 0x%08x wait at %s: on a GPU nobody knows what they get",
+                  what, mask, m->what);
+        lens_abandon();
+    }
     m->mask = mask & exist;
+    m->what = what;
     values[warp][lane] = value;
-    m->asked = asks > ASKS_NOTHING || (m->arrived && m->asked);
     m->arrived |= 1u << lane;
     me->wait_pc = pc;
     me->warp_mask = mask;
@@ -187,7 +194,7 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
         lens_thread *t = &lens_now.thread[warp * 32 + i];
         if (!(m->mask >> i & 1))
             continue;
-        if (m->asked) {
+        if (asks > ASKS_NOTHING) {
             memcpy(t->met, values[warp], sizeof t->met);
             for (uint32_t absent = ~m->mask; absent; absent &= absent - 1)
                 t->met[__builtin_ctz(absent)] = BROUGHT_BY_NOBODY;
@@ -196,15 +203,15 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
     }
 }
 
-uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane)
+uint64_t rung_lens_exchange(const char *what, uint32_t mask, uint64_t value, int from_lane)
 {
-    meet(PC, mask, value, ASKS_SHUFFLED);
+    meet(PC, what, mask, value, ASKS_SHUFFLED);
     return lens_now.thread[lens_now.current].met[from_lane & 31];
 }
 
-uint32_t rung_lens_ballot(uint32_t mask, int predicate)
+uint32_t rung_lens_ballot(const char *what, uint32_t mask, int predicate)
 {
-    meet(PC, mask, predicate != 0, ASKS_SHUFFLED);
+    meet(PC, what, mask, predicate != 0, ASKS_SHUFFLED);
     const lens_thread *me = &lens_now.thread[lens_now.current];
     uint32_t votes = 0;
     for (int lane = 0; lane < 32; lane++)
@@ -216,19 +223,19 @@ uint32_t rung_lens_ballot(uint32_t mask, int predicate)
 /* Gives each lane of the warp what all of them bring: the operands of an instruction that a whole warp executes. */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32])
 {
-    meet(pc, UINT32_MAX, value, ASKS_VALUES);
+    meet(pc, "mma.sync", UINT32_MAX, value, ASKS_VALUES);
     memcpy(all, lens_now.thread[lens_now.current].met, 32 * sizeof *all);
 }
 
 /* Waits for the other lanes, as instructions do that a whole warp executes at once. */
 void lens_converge(uintptr_t pc)
 {
-    meet(pc, UINT32_MAX, 0, ASKS_PRESENCE);
+    meet(pc, "wgmma.wait_group", UINT32_MAX, 0, ASKS_PRESENCE);
 }
 
 void rung_lens_syncwarp(uint32_t mask)
 {
-    meet(PC, mask, 0, ASKS_NOTHING);
+    meet(PC, "__syncwarp", mask, 0, ASKS_NOTHING);
 }
 
 /* ---- atomics: one thread runs at a time, so they only have to be seen. Who looks at the same place again, with no

@@ -108,6 +108,14 @@ RUNG_KERNEL(256) kinds(const __grid_constant__ rung_args g)
             asm volatile("");
         return;
     case 35: taken = (float)(t / (int)g.beta); return;
+    case 37: taken = t % 32 < 16 ? __shfl_up_sync(~0u, 1.0f, 1) : __shfl_down_sync(~0u, 1.0f, 1); return;
+    case 38: taken = t % 32 < 16 ? __shfl_sync(~0u, 1.0f, 1) : (float)__ballot_sync(~0u, 1); return;
+    case 39:
+        if (t % 2)
+            __syncwarp();
+        else
+            taken = (float)__any_sync(~0u, 1);
+        return;
     default: taken = taken + 1.0f;
     }
 }

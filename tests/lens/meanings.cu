@@ -30,6 +30,11 @@ __device__ static bool shuffles(int lane)
         double wide = held_by(lane) * 4294967297.0;
         right &= __shfl_sync(~0u, wide, width - 1, width) == held_by(last) * 4294967297.0;
     }
+    /* Lanes meet at one operation from two places. */
+    if (lane < 16)
+        right &= __shfl_xor_sync(~0u, held_by(lane), 16) == held_by(lane + 16) + 1;
+    else
+        right &= __shfl_xor_sync(~0u, held_by(lane) + 1, 16) == held_by(lane - 16);
     return right;
 }
 

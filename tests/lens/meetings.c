@@ -16,8 +16,8 @@ enum { THREADS = 128, ROUNDS = 6, MOST = 12, STACK = 64 * 1024, PROGRAMS = 400 }
 static int threads, block_threads;
 
 void rung_lens_bar_sync(int id, int count), rung_lens_bar_arrive(int id, int count);
-uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane);
-uint32_t rung_lens_ballot(uint32_t mask, int predicate);
+uint64_t rung_lens_exchange(const char *what, uint32_t mask, uint64_t value, int from_lane);
+uint32_t rung_lens_ballot(const char *what, uint32_t mask, int predicate);
 void rung_lens_syncwarp(uint32_t mask);
 void rung_lens_mbarrier_init(const void *object, uint32_t count);
 void rung_lens_mbarrier_publish(void);
@@ -333,7 +333,7 @@ static void take_part(meeting *m, const void *bar)
         pass(m, "barrier");
         return;
     case EXCHANGE: {
-        const uint64_t got = rung_lens_exchange(m->mask, m->value[lane], from);
+        const uint64_t got = rung_lens_exchange("exchange", m->mask, m->value[lane], from);
         const int there = m->mask >> from & 1 && me - lane + from < threads;
         if (there && got != m->value[from])
             wrong("lane %d's value did not arrive", from);
@@ -343,7 +343,7 @@ static void take_part(meeting *m, const void *bar)
         return;
     }
     case BALLOT: {
-        const uint32_t got = rung_lens_ballot(m->mask, (int)(m->value[lane] >> 25 & 1));
+        const uint32_t got = rung_lens_ballot("vote", m->mask, (int)(m->value[lane] >> 25 & 1));
         for (int i = 0; i < 32; i++)
             if (m->mask >> i & 1 && me - lane + i < threads) {
                 came++;

@@ -72,8 +72,8 @@ void rung_lens_bar_check(int id, int count);
 void rung_lens_bar_sync(int id, int count);
 void rung_lens_bar_arrive(int id, int count);
 int rung_lens_syncthreads_count(int predicate);
-uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane);
-uint32_t rung_lens_ballot(uint32_t mask, int predicate);
+uint64_t rung_lens_exchange(const char *what, uint32_t mask, uint64_t value, int from_lane);
+uint32_t rung_lens_ballot(const char *what, uint32_t mask, int predicate);
 void rung_lens_syncwarp(uint32_t mask);
 void rung_lens_atomic(const void *at, int bytes);
 void rung_lens_trap(const char *what) __attribute__((noreturn));
@@ -204,42 +204,42 @@ RUNG_LENS_INLINE int __syncthreads_count(int p) { return rung_lens_syncthreads_c
 RUNG_LENS_INLINE int __syncthreads_or(int p) { return rung_lens_syncthreads_count(p) != 0; }
 RUNG_LENS_INLINE int __syncthreads_and(int p) { return rung_lens_syncthreads_count(p) == (int)blockDim.x; }
 RUNG_LENS_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { rung_lens_syncwarp(mask); }
-RUNG_LENS_INLINE unsigned __ballot_sync(unsigned mask, int p) { return rung_lens_ballot(mask, p); }
-RUNG_LENS_INLINE int __any_sync(unsigned mask, int p) { return rung_lens_ballot(mask, p) != 0; }
-RUNG_LENS_INLINE int __all_sync(unsigned mask, int p) { return rung_lens_ballot(mask, !p) == 0; }
-template <typename T> RUNG_LENS_INLINE T rung_lens_shuffle(unsigned mask, T value, int from)
+RUNG_LENS_INLINE unsigned __ballot_sync(unsigned mask, int p) { return rung_lens_ballot("__ballot_sync", mask, p); }
+RUNG_LENS_INLINE int __any_sync(unsigned mask, int p) { return rung_lens_ballot("__any_sync", mask, p) != 0; }
+RUNG_LENS_INLINE int __all_sync(unsigned mask, int p) { return rung_lens_ballot("__all_sync", mask, !p) == 0; }
+template <typename T> RUNG_LENS_INLINE T rung_lens_shuffle(const char *what, unsigned mask, T value, int from)
 {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    bits = rung_lens_exchange(mask, bits, from);
+    bits = rung_lens_exchange(what, mask, bits, from);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 template <typename T> RUNG_LENS_INLINE T __shfl_sync(unsigned mask, T value, int from, int width = 32)
 {
     int lane = threadIdx.x % 32;
-    return rung_lens_shuffle(mask, value, (lane & ~(width - 1)) | (from & (width - 1)));
+    return rung_lens_shuffle("__shfl_sync", mask, value, (lane & ~(width - 1)) | (from & (width - 1)));
 }
 template <typename T> RUNG_LENS_INLINE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32)
 {
     int lane = threadIdx.x % 32, from = lane ^ bits;
-    return rung_lens_shuffle(mask, value, (from & ~(width - 1)) > (lane & ~(width - 1)) ? lane : from);
+    return rung_lens_shuffle("__shfl_xor_sync", mask, value, (from & ~(width - 1)) > (lane & ~(width - 1)) ? lane : from);
 }
 template <typename T> RUNG_LENS_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32)
 {
     int lane = threadIdx.x % 32, from = lane + (int)by;
-    return rung_lens_shuffle(mask, value, (from & ~(width - 1)) != (lane & ~(width - 1)) ? lane : from);
+    return rung_lens_shuffle("__shfl_down_sync", mask, value, (from & ~(width - 1)) != (lane & ~(width - 1)) ? lane : from);
 }
 template <typename T> RUNG_LENS_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32)
 {
     int lane = threadIdx.x % 32, from = lane - (int)by;
-    return rung_lens_shuffle(mask, value, from < (lane & ~(width - 1)) ? lane : from);
+    return rung_lens_shuffle("__shfl_up_sync", mask, value, from < (lane & ~(width - 1)) ? lane : from);
 }
 template <typename T> RUNG_LENS_INLINE T rung_lens_warp_sum(unsigned mask, T value)
 {
     T sum = 0;
     for (int lane = 0; lane < 32; lane++) {
-        T other = rung_lens_shuffle(mask, value, lane);
+        T other = rung_lens_shuffle("__reduce_add_sync", mask, value, lane);
         if (mask >> lane & 1)
             sum += other;
     }
