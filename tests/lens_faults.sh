@@ -60,6 +60,9 @@ look two_warps_read 1 "thread 255, .* line 14: writes shared factor .*, which th
 look atomics_unknown 1 "thread 255, .* line 18: reads shared count .*, which thread 254 wrote with no barrier between them: a race"
 look atomics_unknown 1 "thread 255, .* line 18: reads shared count .*, which thread 223 wrote with no barrier between them: a race" --beta 1
 look atomics_unknown 1 "thread 255, .* line 16: writes shared count .*, which thread 223 wrote too with no barrier between them: a race" --beta 2
+look halves 0 "nothing out of bounds, unwritten, racing or divergent"
+look halves 1 "thread 0, .* line 17: updates shared count .*, which nothing has written" --alpha 2
+look halves 1 "line 1[79]: .* shared count .*, which thread .* with no barrier between them: a race" --alpha 3
 look lanes_outside 1 "C\[0\]\[0\] is 1e+09, not"
 look others_ways 0 "nothing out of bounds, unwritten, racing or divergent" --shared 1024
 look others_ways 1 "which no variable holds" --shared 1020

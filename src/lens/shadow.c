@@ -28,7 +28,8 @@ typedef struct word {
      * warp before it. So with atomics: who wrote before the last one, and who of another warp. */
     uint16_t writer, plain_writer, reader, other_reader, far_reader, atomic_writer, far_atomic_writer;
     uint8_t written, read; /* masks of bytes: written so far, read since the last write */
-    uint8_t last_write;    /* the bytes of the last write */
+    uint8_t last_write;    /* the bytes of the last write, */
+    uint8_t plain_write;   /* and of the last one that was no atomic */
     uint8_t pending;       /* a cp.async into it is under way */
 } word;
 
@@ -487,7 +488,8 @@ static void check_write(uintptr_t pc, word *w, uint32_t offset, unsigned mask, u
         race(pc, offset, "writes", w->other_reader, "read");
     else if ((w->read & mask) && w->far_clock && !knows(knower, w->far_reader, w->far_clock))
         race(pc, offset, "writes", w->far_reader, "read");
-    w->last_write = (uint8_t)(w->writer == me && w->write_clock == clocks[me] ? w->last_write | mask : mask);
+    w->last_write = w->plain_write =
+        (uint8_t)(w->writer == me && w->write_clock == clocks[me] ? w->last_write | mask : mask);
     w->writer = w->plain_writer = (uint16_t)me;
     w->write_clock = w->plain_clock = clocks[me];
     w->written |= (uint8_t)mask;
@@ -552,19 +554,20 @@ void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
         return;
     for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
         word *w = word_at(at);
+        const unsigned mask = byte_mask(at, offset, offset + bytes);
         char place[128];
-        if (!(w->written & 15))
+        if ((w->written & mask) != mask)
             lens_find(RUNG_LENS_UNINITIALISED, pc, "updates %s, which nothing has written",
                       lens_where_shared(at, place, sizeof place));
-        else if (!knows(me, w->plain_writer, w->plain_clock))
+        else if ((w->plain_write & mask) && !knows(me, w->plain_writer, w->plain_clock))
             race(pc, at, "updates", w->plain_writer, "wrote");
-        else if (w->read && !knows(me, w->reader, w->read_clock))
+        else if ((w->read & mask) && !knows(me, w->reader, w->read_clock))
             race(pc, at, "updates", w->reader, "read");
-        else if (w->read && w->other_clock && !knows(me, w->other_reader, w->other_clock))
+        else if ((w->read & mask) && w->other_clock && !knows(me, w->other_reader, w->other_clock))
             race(pc, at, "updates", w->other_reader, "read");
-        else if (w->read && w->far_clock && !knows(me, w->far_reader, w->far_clock))
+        else if ((w->read & mask) && w->far_clock && !knows(me, w->far_reader, w->far_clock))
             race(pc, at, "updates", w->far_reader, "read");
-        if (w->last_write && w->writer != me) {
+        if ((w->last_write & mask) && w->writer != me) {
             w->atomic_writer = w->writer;
             w->atomic_clock = w->write_clock;
             if (!same_warp(w->writer, me)) {
@@ -572,9 +575,9 @@ void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
                 w->far_atomic_clock = w->write_clock;
             }
         }
+        w->last_write = (uint8_t)(w->writer == me && w->write_clock == clocks[me] ? w->last_write | mask : mask);
         w->writer = (uint16_t)me;
         w->write_clock = clocks[me];
-        w->last_write = 15;
     }
 }
 

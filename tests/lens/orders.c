@@ -85,6 +85,7 @@ typedef struct word {
     access write, plain, read, other; /* number 0: none; plain: the last write that was no atomic */
     access far, atomic, far_atomic;   /* far: of another warp; atomic: before the last write, which is one, too */
     unsigned written, read_bytes, last_bytes; /* last_bytes: of the last writer since it last told anybody anything */
+    unsigned plain_bytes;                     /* the same, as they were at the last write that was no atomic */
     int told_before, pending;
 } word;
 
@@ -214,6 +215,7 @@ static void model_write(answer *a, word *w, unsigned mask, int writer)
     else if ((w->read_bytes & mask) && w->far.number && !knows(AGENTS + me, w->far))
         expect(a, RUNG_LENS_RACE, w->far.who);
     w->last_bytes = w->write.who == writer && w->told_before == tells[writer] ? w->last_bytes | mask : mask;
+    w->plain_bytes = w->last_bytes;
     w->write = w->plain = (access){writer, count[writer]};
     w->told_before = tells[writer];
     w->written |= mask;
@@ -221,26 +223,26 @@ static void model_write(answer *a, word *w, unsigned mask, int writer)
     w->other.number = w->far.number = w->atomic.number = w->far_atomic.number = 0;
 }
 
-static void model_atomic(answer *a, word *w)
+static void model_atomic(answer *a, word *w, unsigned mask)
 {
-    if (!w->written)
+    if ((w->written & mask) != mask)
         expect(a, RUNG_LENS_UNINITIALISED, -1);
-    else if (!knows(AGENTS + me, w->plain))
+    else if ((w->plain_bytes & mask) && !knows(AGENTS + me, w->plain))
         expect(a, RUNG_LENS_RACE, w->plain.who);
-    else if (w->read_bytes && !knows(AGENTS + me, w->read))
+    else if ((w->read_bytes & mask) && !knows(AGENTS + me, w->read))
         expect(a, RUNG_LENS_RACE, w->read.who);
-    else if (w->read_bytes && w->other.number && !knows(AGENTS + me, w->other))
+    else if ((w->read_bytes & mask) && w->other.number && !knows(AGENTS + me, w->other))
         expect(a, RUNG_LENS_RACE, w->other.who);
-    else if (w->read_bytes && w->far.number && !knows(AGENTS + me, w->far))
+    else if ((w->read_bytes & mask) && w->far.number && !knows(AGENTS + me, w->far))
         expect(a, RUNG_LENS_RACE, w->far.who);
-    if (w->last_bytes && w->write.who != AGENTS + me) {
+    if ((w->last_bytes & mask) && w->write.who != AGENTS + me) {
         w->atomic = w->write;
         if (!same_warp(w->write.who, AGENTS + me))
             w->far_atomic = w->write;
     }
+    w->last_bytes = w->write.who == AGENTS + me && w->told_before == tells[AGENTS + me] ? w->last_bytes | mask : mask;
     w->write = (access){AGENTS + me, count[AGENTS + me]};
     w->told_before = tells[AGENTS + me];
-    w->last_bytes = 15;
 }
 
 /* ---- steps of a program ---- */
@@ -296,7 +298,7 @@ static void access_memory(void)
     static const char *const names[KINDS] = {"a read",    "a read of a value", "a write",
                                              "an atomic", "a bulk copy",       "an engine's read"};
     const kind what = (kind)below(KINDS);
-    const int size = what == BULK || what == ENGINE ? 16 : what == ATOMIC ? 4 : 1 << below(5);
+    const int size = what == BULK || what == ENGINE ? 16 : what == ATOMIC ? 2 << below(3) : 1 << below(5);
     const int offset = below(BYTES / size + 1) * size; /* the last one lies behind all variables */
     const lens_array *in = lens_array_at(NULL, (uint32_t)offset);
     const unsigned rank = what == BULK && blocks > 1 ? (unsigned)below(blocks) : lens_now.rank;
@@ -313,7 +315,7 @@ static void access_memory(void)
             const unsigned mask = size < 4 ? ((1u << size) - 1) << offset % 4 : 15;
             word *w = &words[rank][at / 4];
             if (what == ATOMIC)
-                model_atomic(&a, w);
+                model_atomic(&a, w, mask);
             else if (what == WRITE || what == BULK) {
                 if (what == BULK)
                     expect_fenced(&a, w, mask);
