@@ -2391,6 +2391,44 @@ static void end_hopper(void)
     gpu->devices = HOPPER, gpu->idle = 0;
 }
 
+/* What the guard has counted is told once all of the context's products are over, also those on a stream that it has
+ * left since. */
+static void guard_counts_wait_for_every_stream(void **state)
+{
+    (void)state;
+    enum { EDGE = 256 };
+    int (*copy)(uintptr_t, const void *, size_t, void *), (*destroy)(void *);
+    *(void **)&copy = dlsym(dlopen(stand_in, RTLD_NOW), "cuMemcpyHtoDAsync_v2");
+    *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
+    const float last = 7.0f;
+    rung_context *context;
+    rung_guard_counts counts;
+    rung_gemm g;
+    begin_hopper();
+    gpu->eager = 0;
+    void *stream = stream_of(HOPPER);
+    float *memory[3];
+    for (int i = 0; i < 3; i++)
+        memory[i] = device_memory(HOPPER, EDGE * EDGE * sizeof(float));
+    assert_ok(open_context(HOPPER, &context));
+    assert_ok(rung_context_set_stream(context, stream));
+    rung_gemm_init(&g);
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = EDGE;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    assert_ok(run_kernel(context, &g, tile_with(RUNG_F16X3, 90)));
+    assert_int_equal(copy((uintptr_t)memory[2], &last, sizeof last, stream), 0); /* behind the product */
+    assert_true(memory[2][0] != last);
+    assert_ok(rung_context_set_stream(context, NULL));
+    assert_ok(rung_context_guard_counts(context, &counts));
+    assert_true(memory[2][0] == last);
+    rung_context_destroy(context);
+    assert_int_equal(destroy(stream), 0);
+    for (int i = 0; i < 3; i++)
+        free_device(memory[i]);
+    end_hopper();
+    assert_int_equal(gpu->faults, 0);
+}
+
 /* Returns how many matrices the launches of a kernel took together, one a block along z; the list may end early. */
 static int64_t matrices_of(const char *kernel)
 {
@@ -2872,6 +2910,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(what_is_half_done_is_told),
         cmocka_unit_test(panels_travel),
         cmocka_unit_test(long_lines_travel),
+        cmocka_unit_test(guard_counts_wait_for_every_stream),
         cmocka_unit_test(any_batch_fits_its_grid),
         cmocka_unit_test(staged_operands_and_parts_lie_apart),
         cmocka_unit_test(mixed_operands_are_refused),

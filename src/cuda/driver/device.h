@@ -142,6 +142,8 @@ rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_
                                           void **zeros);
 void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);
 void rung_workspace_close(rung_cuda *cuda);
+/* Waits for all that is queued on the GPU in this process, on whichever stream. */
+void rung_wait_for_all(rung_cuda *cuda);
 
 /* What a launch of a chain waits for. */
 typedef enum rung_chain_order {

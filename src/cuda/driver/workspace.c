@@ -256,9 +256,9 @@ void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, i
     rung_workspace_put(cuda, memory);
 }
 
-/* Waits for all. Freeing memory that is not of a pool waits for all that was queued before. cuCtxSynchronize says so by
- * its name, but ends the recordings of other threads, in any mode. */
-static void wait_for_all(rung_cuda *cuda)
+/* Freeing memory that is not of a pool waits for all that was queued before. cuCtxSynchronize says so by its name, but
+ * ends the recordings of other threads, in any mode. */
+void rung_wait_for_all(rung_cuda *cuda)
 {
     CUdeviceptr at;
     if (cuda->driver->memory_alloc(&at, 1) != CUDA_SUCCESS || cuda->driver->memory_free(at) != CUDA_SUCCESS)
@@ -270,7 +270,7 @@ static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
 {
     if (buffer->memory) {
         if (!buffer->use_recorded || cuda->driver->event_synchronize(buffer->last_use) != CUDA_SUCCESS)
-            wait_for_all(cuda);
+            rung_wait_for_all(cuda);
         cuda->driver->memory_free(rung_device_address(buffer->memory) - RUNG_TICKET_BYTES);
     }
     if (buffer->last_use)

@@ -25,6 +25,7 @@ rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts)
     static _Thread_local unsigned long long values[3];
     memset(values, 0, sizeof values);
     if (cuda->guard_counts) {
+        rung_wait_for_all(cuda); /* products may have been queued on other streams than the last one */
         CU_TRY(cuda->driver,
                copy_to_host(values, rung_device_address(cuda->guard_counts), sizeof values, cuda->config.stream));
         CU_TRY(cuda->driver, stream_synchronize(cuda->config.stream));
