@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { RING = 4, PIECE_FLOATS = 1 << 20, COPY_THREADS = 8 };
 
@@ -37,8 +36,8 @@ static rung_status open_stage(rung_multi *multi)
         multi->stage = NULL;
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for the rings of pinned buffers");
     }
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    multi->stage->threads = cores < COPY_THREADS ? (int)cores : COPY_THREADS;
+    const int threads = rung_process_threads();
+    multi->stage->threads = threads < COPY_THREADS ? threads : COPY_THREADS;
     return RUNG_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include "layouts.h"
 #include "rung_catalog.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -266,6 +267,33 @@ static rung_status run_from_host(rung_multi *multi, product *p)
     const rung_gemm *g = &p->gemm;
     return rung_multi_sgemm(multi, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b,
                             g->ldb, g->beta, g->c, g->ldc);
+}
+
+static int threads_now(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *task; (task = readdir(tasks));)
+        count += task->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* The process may use one thread: it copies by itself, however many CPUs there are. (Before other tests: workers stay.)
+ */
+static void copies_keep_to_the_threads_of_the_process(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    assert_ok(open_gpus(&multi, 2, 20.0));
+    host_case(multi, 2, 1, 300, 200, 100); /* what else there is of threads has started */
+    const int before = threads_now();
+    assert_ok(rung_process_set_threads(1));
+    host_case(multi, 2, 0, 300, 200, 100);
+    assert_ok(rung_process_set_threads(0));
+    assert_true(threads_now() <= before);
+    rung_multi_destroy(multi);
 }
 
 /* What a failed product would still have brought to host memory does not come with the next one. */
@@ -739,6 +767,7 @@ int main(int argc, char **argv)
     if (argc > 2) /* these tests alone, such as 'tiles*' */
         cmocka_set_test_filter(argv[2]);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(copies_keep_to_the_threads_of_the_process, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(every_order_of_streams, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(fewer_ranks, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(every_call_may_fail, no_failure, NULL),
