@@ -73,9 +73,19 @@ static rung_status read_panels(multi_panels *panels)
     return RUNG_SUCCESS;
 }
 
+static rung_status check_control(void)
+{
+    const char *text = getenv("RUNG_CONTROL");
+    if (text && *text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return rung_fail(RUNG_INVALID_ARGUMENT,
+                         "RUNG_CONTROL is '%s': set it to 0, for no connection to rank 0, or to 1, or unset it", text);
+    return RUNG_SUCCESS;
+}
+
 /* What the environment says comes before any other rank or device is asked. */
 static rung_status read_settings(rung_multi *multi)
 {
+    RUNG_TRY(check_control());
     multi->timeout_s = multi->config.timeout_s;
     if (multi->timeout_s == 0.0) {
         multi->timeout_s = 60.0;

@@ -404,7 +404,7 @@ static int refused(const fake *gpu)
     if (open_rank(&none, timeout_s) != RUNG_INVALID_ARGUMENT || none ||
         !says("the NCCL transport needs the control connection: RUNG_CONTROL is 0"))
         return 0;
-    setenv("RUNG_CONTROL", "1", 1); /* whatever else it is leaves the connection on */
+    setenv("RUNG_CONTROL", "1", 1); /* which leaves the connection on */
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         rung_multi *multi = NULL;
         const int in_pieces = each[i].in_pieces, splits = strstr(each[i].call, "Split") != NULL;

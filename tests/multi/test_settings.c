@@ -131,6 +131,29 @@ static void what_means_nothing(void **state)
     }
 }
 
+/* The connection to rank 0 is on or off, and by no other word. */
+static void control_is_a_flag(void **state)
+{
+    (void)state;
+    static const char *const right[] = {NULL, "", "0", "1"}, *const wrong[] = {"no", "off", "00", "2", " 1"};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        set("RUNG_CONTROL", right[i]);
+        rung_multi_destroy(opened(0.0));
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char sentence[128];
+        rung_multi *multi;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        setenv("RUNG_CONTROL", wrong[i], 1);
+        assert_int_equal(rung_multi_create(&multi, &config), RUNG_INVALID_ARGUMENT);
+        snprintf(sentence, sizeof sentence,
+                 "RUNG_CONTROL is '%s': set it to 0, for no connection to rank 0, or to 1, or unset it", wrong[i]);
+        assert_string_equal(rung_last_error(), sentence);
+    }
+    unsetenv("RUNG_CONTROL");
+}
+
 /* Each arithmetic of a GPU has panels of its own: the bits of C depend on them. */
 static void panels_of_a_gpu(void **state)
 {
@@ -210,12 +233,10 @@ int main(int argc, char **argv)
     set("RUNG_RANK", "0");
     set("RUNG_SIZE", "1");
     set("RUNG_NCCL", "/nowhere/libnccl.so");
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_longest_wait),
-                                       cmocka_unit_test(panels_and_waves),
-                                       cmocka_unit_test(what_means_nothing),
-                                       cmocka_unit_test(panels_of_a_gpu),
-                                       cmocka_unit_test(ranks_on_gpus),
-                                       cmocka_unit_test(a_named_library),
-                                       cmocka_unit_test(multicast_is_for_who_asks)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_longest_wait),   cmocka_unit_test(panels_and_waves),
+        cmocka_unit_test(what_means_nothing), cmocka_unit_test(control_is_a_flag),
+        cmocka_unit_test(panels_of_a_gpu),    cmocka_unit_test(ranks_on_gpus),
+        cmocka_unit_test(a_named_library),    cmocka_unit_test(multicast_is_for_who_asks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
