@@ -72,7 +72,8 @@ typedef struct rung_config {
     rung_math math; /* default RUNG_STRICT */
     rung_pointers pointers;        /* GPU only */
     void *stream;                  /* a CUstream / cudaStream_t; NULL: the default stream */
-    int64_t workspace_limit_bytes; /* device memory a product may borrow; negative: none; 0: up to 32 GiB, as it pays */
+    int64_t workspace_limit_bytes; /* device memory a product may borrow; accurate ones keep 2 MiB of zeros beside it;
+                                      negative: none; 0: up to 32 GiB, as it pays */
 } rung_config;
 
 typedef struct rung_context rung_context;
