@@ -352,9 +352,22 @@ static void bad_input(void **state)
     t.ja = 0;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "(1, 0), counted from 1");
     t.ja = 1;
-    t.k = -2;
-    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "k is -2");
-    t.k = 50;
+    int64_t *const sizes[] = {&t.m, &t.n, &t.k};
+    int *const transposes[] = {&t.trans_a, &t.trans_b};
+    char words[80];
+    for (int i = 0; i < 3; i++) {
+        const int64_t was = *sizes[i];
+        *sizes[i] = -2 - i;
+        snprintf(words, sizeof words, "%c is %d: it must not be negative", "mnk"[i], -2 - i);
+        refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, words);
+        *sizes[i] = was;
+    }
+    for (int i = 0; i < 2; i++) {
+        *transposes[i] = 7 + i;
+        snprintf(words, sizeof words, "trans_%c is %d: RUNG_NO_TRANS (0) or RUNG_TRANS (1)", "ab"[i], 7 + i);
+        refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, words);
+        *transposes[i] = RUNG_NO_TRANS;
+    }
     float *kept = p.b[0];
     p.b[0] = NULL;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "rank 0's part of B is NULL");
@@ -364,6 +377,8 @@ static void bad_input(void **state)
     p.b[0] = kept;
     refused(rung_redistribute(multi, -1, 2, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, 1, &d[2]),
             RUNG_INVALID_ARGUMENT, "m and n are -1 and 2: they must not be negative");
+    refused(rung_redistribute(multi, 2, -1, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, 1, &d[2]),
+            RUNG_INVALID_ARGUMENT, "m and n are 2 and -1: they must not be negative");
     refused(rung_redistribute(multi, 1, 1, (const float *const *)p.a, INT64_MIN, 1, &d[0], p.c, 1, 1, &d[2]),
             RUNG_INVALID_ARGUMENT, "elements of A from (-9223372036854775808, 1), counted from 1, are not inside");
     refused(rung_redistribute(multi, 1, 1, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, INT64_MIN, &d[2]),
