@@ -336,7 +336,14 @@ static void bad_input(void **state)
     d[0].field = value;                                                                                                \
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, words);                                                      \
     memcpy(d, good, sizeof d)
-    broken(m, -1, "m is -1");
+    broken(m, -1, "descriptor of A: m is -1: it must not be negative");
+    broken(n, -2, "descriptor of A: n is -2: it must not be negative");
+    broken(mb, 0, "descriptor of A: mb is 0: a block has at least 1");
+    broken(grid_rows, 0, "descriptor of A: grid_rows is 0: it must be at least 1");
+    broken(row_source, -1, "descriptor of A: row_source is -1: it must be a row of the grid");
+    broken(row_source, d[0].grid_rows, "descriptor of A: row_source is 2: it must be a row of the grid");
+    broken(col_source, -1, "descriptor of A: col_source is -1: it must be a column of the grid");
+    broken(col_source, d[0].grid_cols, "descriptor of A: col_source is 2: it must be a column of the grid");
     broken(m, 1, "are not inside");
     broken(nb, 0, "descriptor of A: nb is 0: a block has at least 1");
     broken(grid_rows, 5, "descriptor of A: a grid of 5 x 2 needs 10 ranks, there are 4");
@@ -351,6 +358,11 @@ static void bad_input(void **state)
     broken(ld, 0, "ld is 0");
     t.ja = 0;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "(1, 0), counted from 1");
+    t.ja = 1;
+    t.ia = d[0].m - t.m + 2; /* one row, then one column beyond the last place */
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "are not inside");
+    t.ia = 1, t.ja = d[0].n - t.k + 2;
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "are not inside");
     t.ja = 1;
     int64_t *const sizes[] = {&t.m, &t.n, &t.k};
     int *const transposes[] = {&t.trans_a, &t.trans_b};
