@@ -319,6 +319,32 @@ static void host_operands(void **state)
             fail_msg("'%s' does not say '%s'", rung_last_error(), words);                                              \
     } while (0)
 
+/* Each number of a call that is wrong is told by its name and value. */
+static void numbers_are_refused(rung_multi *multi, layout_case t, const rung_matrix d[3], parts *p)
+{
+    t.ia = d[0].m - t.m + 2; /* one row, then one column beyond the last place */
+    refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, "are not inside");
+    t.ia = 1, t.ja = d[0].n - t.k + 2;
+    refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, "are not inside");
+    t.ja = 1;
+    int64_t *const sizes[] = {&t.m, &t.n, &t.k};
+    int *const transposes[] = {&t.trans_a, &t.trans_b};
+    char words[80];
+    for (int i = 0; i < 3; i++) {
+        const int64_t was = *sizes[i];
+        *sizes[i] = -2 - i;
+        snprintf(words, sizeof words, "%c is %d: it must not be negative", "mnk"[i], -2 - i);
+        refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, words);
+        *sizes[i] = was;
+    }
+    for (int i = 0; i < 2; i++) {
+        *transposes[i] = 7 + i;
+        snprintf(words, sizeof words, "trans_%c is %d: RUNG_NO_TRANS (0) or RUNG_TRANS (1)", "ab"[i], 7 + i);
+        refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, words);
+        *transposes[i] = RUNG_NO_TRANS;
+    }
+}
+
 static void bad_input(void **state)
 {
     (void)state;
@@ -359,27 +385,7 @@ static void bad_input(void **state)
     t.ja = 0;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "(1, 0), counted from 1");
     t.ja = 1;
-    t.ia = d[0].m - t.m + 2; /* one row, then one column beyond the last place */
-    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "are not inside");
-    t.ia = 1, t.ja = d[0].n - t.k + 2;
-    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "are not inside");
-    t.ja = 1;
-    int64_t *const sizes[] = {&t.m, &t.n, &t.k};
-    int *const transposes[] = {&t.trans_a, &t.trans_b};
-    char words[80];
-    for (int i = 0; i < 3; i++) {
-        const int64_t was = *sizes[i];
-        *sizes[i] = -2 - i;
-        snprintf(words, sizeof words, "%c is %d: it must not be negative", "mnk"[i], -2 - i);
-        refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, words);
-        *sizes[i] = was;
-    }
-    for (int i = 0; i < 2; i++) {
-        *transposes[i] = 7 + i;
-        snprintf(words, sizeof words, "trans_%c is %d: RUNG_NO_TRANS (0) or RUNG_TRANS (1)", "ab"[i], 7 + i);
-        refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, words);
-        *transposes[i] = RUNG_NO_TRANS;
-    }
+    numbers_are_refused(multi, t, d, &p);
     float *kept = p.b[0];
     p.b[0] = NULL;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "rank 0's part of B is NULL");
