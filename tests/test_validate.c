@@ -310,23 +310,23 @@ static void null_structs(void **state)
 static void leading_dimensions_cover_a_stored_line(void **state)
 {
     (void)state;
-    /* m, n, k = 2, 3, 4: the least leading dimension of A, B, C by layout and transposes */
-    static const int least[2][4][3] = {{{2, 4, 2}, {2, 3, 2}, {4, 4, 2}, {4, 3, 2}},
-                                       {{4, 3, 3}, {4, 4, 3}, {2, 3, 3}, {2, 4, 3}}};
-    for (int layout = 0; layout < 2; layout++)
-        for (int trans = 0; trans < 4; trans++) {
-            const int *ld = least[layout][trans];
-            for (int short_one = 0; short_one < 4; short_one++) {
-                rung_gemm g = good(layout);
-                g.trans_a = trans / 2, g.trans_b = trans % 2;
-                g.m = 2, g.n = 3, g.k = 4;
-                g.lda = ld[0] - (short_one == 1), g.ldb = ld[1] - (short_one == 2), g.ldc = ld[2] - (short_one == 3);
-                if (short_one)
-                    expect_refusal(&g, (int[]){0, 8, 10, 13}[short_one], "at least");
-                else
-                    assert_ok(rung_gemm_run(context, &g));
-            }
-        }
+    /* The least leading dimension of A, B, C by layout and transposes, with sizes in each order. */
+    static const char *const least[2][4] = {{"mkm", "mnm", "kkm", "knm"}, {"knn", "kkn", "mnn", "mkn"}};
+    static const char names[] = "mnk";
+    static const int orders[6][3] = {{2, 3, 4}, {2, 4, 3}, {3, 2, 4}, {3, 4, 2}, {4, 2, 3}, {4, 3, 2}};
+    for (int i = 0; i < 2 * 4 * 6 * 4; i++) {
+        const int short_one = i % 4, *sizes = orders[i / 4 % 6], trans = i / 24 % 4, layout = i / 96;
+        rung_gemm g = good(layout);
+        int64_t *const lds[] = {&g.lda, &g.ldb, &g.ldc};
+        g.trans_a = trans / 2, g.trans_b = trans % 2;
+        g.m = sizes[0], g.n = sizes[1], g.k = sizes[2];
+        for (int j = 0; j < 3; j++)
+            *lds[j] = sizes[strchr(names, least[layout][trans][j]) - names] - (short_one == j + 1);
+        if (short_one)
+            expect_refusal(&g, (int[]){0, 8, 10, 13}[short_one], "at least");
+        else
+            assert_ok(rung_gemm_run(context, &g));
+    }
 }
 
 /* alpha = 0: C = beta*C whatever A and B hold; k = 0 likewise. */

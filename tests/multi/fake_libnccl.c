@@ -51,6 +51,16 @@ struct comm {
 static op grouped[MOST_OPS];
 static int group_depth, group_count;
 
+static _Atomic int alive; /* communicators that somebody has, and has neither destroyed nor aborted */
+
+__attribute__((destructor)) static void end(void)
+{
+    if (alive == 0)
+        return;
+    fprintf(stderr, "%d communicators are left alive\n", alive);
+    _exit(9);
+}
+
 /* ---- sockets; every wait looks at the abort flag ---- */
 
 static struct sockaddr_un address_of(const char *name, int rank)
@@ -183,6 +193,7 @@ static int run_split(comm *c)
     result = open_listener(child);
     child->state = result;
     *c->place = child;
+    alive++;
     return result;
 }
 
@@ -295,6 +306,7 @@ CALL(int, ncclCommInitRankConfig, comm **out, int size, id name, int rank, confi
     if (fails("ncclCommInitRankConfig"))
         return INTERNAL;
     *out = comm_new(name.bytes, rank, size);
+    alive++;
     int result = open_listener(*out);
     if (fails("later ncclCommInitRankConfig"))
         (*out)->state = INTERNAL;
@@ -336,6 +348,7 @@ CALL(int, ncclCommGetAsyncError, comm *c, int *result)
 /* Its memory stays, so that a later use is seen. */
 static void comm_free(comm *c)
 {
+    alive -= c->alive;
     c->alive = 0;
     c->aborted = 1;
     if (c->running)

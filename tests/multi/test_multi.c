@@ -319,6 +319,32 @@ static void host_operands(void **state)
             fail_msg("'%s' does not say '%s'", rung_last_error(), words);                                              \
     } while (0)
 
+/* Each number of a call that is wrong is told by its name and value. */
+static void numbers_are_refused(rung_multi *multi, layout_case t, const rung_matrix d[3], parts *p)
+{
+    t.ia = d[0].m - t.m + 2; /* one row, then one column beyond the last place */
+    refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, "are not inside");
+    t.ia = 1, t.ja = d[0].n - t.k + 2;
+    refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, "are not inside");
+    t.ja = 1;
+    int64_t *const sizes[] = {&t.m, &t.n, &t.k};
+    int *const transposes[] = {&t.trans_a, &t.trans_b};
+    char words[80];
+    for (int i = 0; i < 3; i++) {
+        const int64_t was = *sizes[i];
+        *sizes[i] = -2 - i;
+        snprintf(words, sizeof words, "%c is %d: it must not be negative", "mnk"[i], -2 - i);
+        refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, words);
+        *sizes[i] = was;
+    }
+    for (int i = 0; i < 2; i++) {
+        *transposes[i] = 7 + i;
+        snprintf(words, sizeof words, "trans_%c is %d: RUNG_NO_TRANS (0) or RUNG_TRANS (1)", "ab"[i], 7 + i);
+        refused(run(multi, &t, d, p), RUNG_INVALID_ARGUMENT, words);
+        *transposes[i] = RUNG_NO_TRANS;
+    }
+}
+
 static void bad_input(void **state)
 {
     (void)state;
@@ -336,7 +362,14 @@ static void bad_input(void **state)
     d[0].field = value;                                                                                                \
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, words);                                                      \
     memcpy(d, good, sizeof d)
-    broken(m, -1, "m is -1");
+    broken(m, -1, "descriptor of A: m is -1: it must not be negative");
+    broken(n, -2, "descriptor of A: n is -2: it must not be negative");
+    broken(mb, 0, "descriptor of A: mb is 0: a block has at least 1");
+    broken(grid_rows, 0, "descriptor of A: grid_rows is 0: it must be at least 1");
+    broken(row_source, -1, "descriptor of A: row_source is -1: it must be a row of the grid");
+    broken(row_source, d[0].grid_rows, "descriptor of A: row_source is 2: it must be a row of the grid");
+    broken(col_source, -1, "descriptor of A: col_source is -1: it must be a column of the grid");
+    broken(col_source, d[0].grid_cols, "descriptor of A: col_source is 2: it must be a column of the grid");
     broken(m, 1, "are not inside");
     broken(nb, 0, "descriptor of A: nb is 0: a block has at least 1");
     broken(grid_rows, 5, "descriptor of A: a grid of 5 x 2 needs 10 ranks, there are 4");
@@ -352,9 +385,7 @@ static void bad_input(void **state)
     t.ja = 0;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "(1, 0), counted from 1");
     t.ja = 1;
-    t.k = -2;
-    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "k is -2");
-    t.k = 50;
+    numbers_are_refused(multi, t, d, &p);
     float *kept = p.b[0];
     p.b[0] = NULL;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "rank 0's part of B is NULL");
@@ -364,6 +395,8 @@ static void bad_input(void **state)
     p.b[0] = kept;
     refused(rung_redistribute(multi, -1, 2, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, 1, &d[2]),
             RUNG_INVALID_ARGUMENT, "m and n are -1 and 2: they must not be negative");
+    refused(rung_redistribute(multi, 2, -1, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, 1, &d[2]),
+            RUNG_INVALID_ARGUMENT, "m and n are 2 and -1: they must not be negative");
     refused(rung_redistribute(multi, 1, 1, (const float *const *)p.a, INT64_MIN, 1, &d[0], p.c, 1, 1, &d[2]),
             RUNG_INVALID_ARGUMENT, "elements of A from (-9223372036854775808, 1), counted from 1, are not inside");
     refused(rung_redistribute(multi, 1, 1, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, INT64_MIN, &d[2]),

@@ -1,8 +1,8 @@
 /* Stand-ins for what a GPU's machine has beside its driver, for transcripts, with the lens as the GPU: NVML, whose
  * clocks and reasons follow a pattern, unless STILL_NVML_REASONS says which reasons, and of which the call that
- * STILL_NVML_FAILS names fails, and which says at its end whether somebody has not shut it down; cuBLAS, which adds in
- * a float, and in TF32 where that is set; cuBLASLt, which has candidates, of which one is refused; and CUB's sum.
- * Products of m = 77 they do not support, those of m = 78 fail.
+ * STILL_NVML_FAILS names fails; cuBLAS, which adds in a float, and in TF32 where that is set; cuBLASLt, which has
+ * candidates, of which one is refused; and CUB's sum. Products of m = 77 they do not support, those of m = 78 fail.
+ * What is left open when they are closed they tell.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,10 +28,32 @@ static void take_time(double us)
         work(us);
 }
 
+/* ---- what is opened and made is there until it is closed and given back ---- */
+
+static int there;
+
+static void *make(size_t count, size_t bytes)
+{
+    there++;
+    return calloc(count, bytes);
+}
+
+static int give_back(void *at)
+{
+    there -= at != NULL;
+    free(at);
+    return 0;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (there != 0)
+        fprintf(stderr, "%d of what NVML and cuBLAS opened and made is still there\n", there);
+}
+
 /* ---- NVML ---- */
 
 static unsigned looks;
-static int open_times;
 
 static int fails(const char *name)
 {
@@ -43,20 +65,14 @@ CALL(nvmlInit_v2, void)
 {
     if (fails(__func__))
         return 1;
-    open_times++;
+    there++;
     return 0;
 }
 
 CALL(nvmlShutdown, void)
 {
-    open_times--;
+    there--;
     return fails(__func__);
-}
-
-__attribute__((destructor)) static void end(void)
-{
-    if (open_times != 0)
-        fprintf(stderr, "NVML was shut down %d times too few\n", open_times);
 }
 
 CALL(nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device)
@@ -151,14 +167,13 @@ static int multiply(const product *s, float alpha, const float *a, const float *
 
 CALL(cublasCreate_v2, void **handle)
 {
-    *handle = calloc(1, sizeof(int));
+    *handle = make(1, sizeof(int));
     return 0;
 }
 
 CALL(cublasDestroy_v2, void *handle)
 {
-    free(handle);
-    return 0;
+    return give_back(handle);
 }
 
 CALL(cublasGetVersion_v2, void *handle, int *version)
@@ -212,14 +227,13 @@ CALL(cublasSgemmBatched_64, int *handle, int trans_a, int trans_b, int64_t m, in
 
 CALL(cublasXtCreate, int **handle)
 {
-    *handle = calloc(2, sizeof **handle);
+    *handle = make(2, sizeof **handle);
     return 0;
 }
 
 CALL(cublasXtDestroy, int *handle)
 {
-    free(handle);
-    return 0;
+    return give_back(handle);
 }
 
 CALL(cublasXtDeviceSelect, int *handle, int count, const int *devices)
@@ -267,19 +281,18 @@ size_t cublasLtGetVersion(void)
 
 CALL(cublasLtCreate, void **handle)
 {
-    *handle = calloc(1, sizeof(int));
+    *handle = make(1, sizeof(int));
     return 0;
 }
 
 CALL(cublasLtDestroy, void *handle)
 {
-    free(handle);
-    return 0;
+    return give_back(handle);
 }
 
 CALL(cublasLtMatmulDescCreate, int **desc, int compute, int scale)
 {
-    *desc = calloc(2, sizeof **desc);
+    *desc = make(2, sizeof **desc);
     return compute != 68 || scale != 0;
 }
 
@@ -291,13 +304,12 @@ CALL(cublasLtMatmulDescSetAttribute, int *desc, int attribute, const int *value,
 
 CALL(cublasLtMatmulDescDestroy, void *desc)
 {
-    free(desc);
-    return 0;
+    return give_back(desc);
 }
 
 CALL(cublasLtMatrixLayoutCreate, layout **made, int type, uint64_t rows, uint64_t columns, int64_t ld)
 {
-    *made = calloc(1, sizeof **made);
+    *made = make(1, sizeof **made);
     **made = (layout){rows, columns, ld, 0, 1};
     return type != 0;
 }
@@ -310,13 +322,12 @@ CALL(cublasLtMatrixLayoutSetAttribute, layout *of, int attribute, const void *va
 
 CALL(cublasLtMatrixLayoutDestroy, void *of)
 {
-    free(of);
-    return 0;
+    return give_back(of);
 }
 
 CALL(cublasLtMatmulPreferenceCreate, void **preference)
 {
-    *preference = calloc(1, sizeof(int));
+    *preference = make(1, sizeof(int));
     return 0;
 }
 
@@ -328,8 +339,7 @@ CALL(cublasLtMatmulPreferenceSetAttribute, void *preference, int attribute, cons
 
 CALL(cublasLtMatmulPreferenceDestroy, void *preference)
 {
-    free(preference);
-    return 0;
+    return give_back(preference);
 }
 
 CALL(cublasLtMatmulAlgoGetHeuristic, void *handle, void *desc, void *a, void *b, void *c, const layout *d,
