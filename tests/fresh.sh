@@ -27,6 +27,7 @@ cleanup() {
     for mount in proc sys dev usr/local/cuda; do ! mountpoint -q "$root/$mount" || umount -l "$root/$mount"; done
 }
 trap cleanup EXIT
+trap 'exit 1' INT TERM
 mount -t proc proc "$root/proc"
 mount -t sysfs -o ro sysfs "$root/sys"
 # Devices of its own: whoever removes the root while something holds it must not remove the machine's.
