@@ -384,7 +384,9 @@ static int check(const lab_lens_case *c, const operands *x, lab_lens_result *res
         if (isnan(x->c[i * x->ldc + j])) {
             snprintf(result->why, sizeof result->why, "C[%lld][%lld] is not a number: %s", (long long)i, (long long)j,
                      is_made_of_numbers(x->c[i * x->ldc + j]) ? "the kernel makes one of numbers, as 0 / 0 does"
-                                                              : "it comes from memory that nobody has written");
+                     : c->pad > 0
+                         ? "it comes from memory that nobody has written, such as the gaps behind rows of A and B"
+                         : "it comes from memory that nobody has written");
             return 0;
         }
         if (!(error >= 0 && error <= bound)) {

@@ -96,6 +96,11 @@ static double lost_of(const rung_lens_site *s)
     return s->merged_wavefronts - s->merged_ideal;
 }
 
+static int has_conflicts(const rung_lens_site *s)
+{
+    return is_shared(s) && lost_of(s) > 0;
+}
+
 static int is_atomic(const rung_lens_site *s)
 {
     return s->space == RUNG_LENS_GLOBAL && s->kind == RUNG_LENS_ATOMIC;
@@ -234,7 +239,7 @@ static const metric metrics[] = {
     {"load_requests_per_fma", "global load requests an FMA of a warp", load_requests_per_fma, NULL},
     {"passes_per_fma", "shared load passes an FMA of a warp", passes_per_fma, is_shared_load},
     {"passes_per_load", "passes a shared load request", passes_per_load, is_shared_load},
-    {"conflict_passes", "shared passes lost to bank conflicts", conflict_passes, is_shared},
+    {"conflict_passes", "shared passes lost to bank conflicts", conflict_passes, has_conflicts},
     {"intensity", "FLOP a byte loaded from global memory", intensity, NULL},
     {"barriers", "barriers a block", barriers, NULL},
     {"shuffles", "shuffles a warp", shuffles, NULL},

@@ -19,7 +19,7 @@ for kernel in $kernels; do
     case $kernel in
     avx2_f32_6x16.four) parts=1 loops "$object" 4 _6x2 24 ;;
     avx2_f32_6x16) loops "$object" 4 _6x2 24 ;; # 8 loads and 12 FMAs a step, 4 more at most: else it is slow where two threads share a core
-    *) loops "$object" 2 ;;
+    *) loops "$object" "$(sed -n "s/^#define UNROLL_K //p" "$source/src/cpu/kernels/$kernel.c" | grep . || echo 2)" ;;
     esac
 done
 

@@ -7,6 +7,7 @@ command -v "${RUNG_LENS_CXX:-g++}" >/dev/null || { echo "left out: no g++ for wh
 export PYTHONDONTWRITEBYTECODE=1
 python3 "$source/tools/pages/pages.py" --check "$build" || bad=1
 python3 "$source/tools/pages/pages.py" --check-record "$build" || bad=1
+[ $bad = 0 ] || exit 1 # faults are planted into pages that are right
 
 with= # the build whose command is asked, where a page shows what it prints
 copy=$(mktemp -d) || exit 1

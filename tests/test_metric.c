@@ -281,11 +281,29 @@ static void lanes_of_one_bank_are_told_of(void **state)
                 }
 }
 
+/* Of accesses to shared memory the one that loses passes is to blame for passes lost, whatever others take. */
+static void who_loses_passes_is_blamed(void **state)
+{
+    (void)state;
+    enum { STORE = 6, LOAD = 5 };
+    char text[400];
+    for (int i = 0; i < SITES; i++)
+        sites[i].merged_ideal = sites[i].merged_wavefronts;
+    sites[LOAD].requests = 1, sites[LOAD].wavefronts = sites[LOAD].ideal_wavefronts = 4;
+    sites[STORE].requests = 1, sites[STORE].wavefronts = 2, sites[STORE].ideal_wavefronts = 1;
+    lab_metric_why("conflict_passes", "", text, sizeof text);
+    assert_string_equal(text, "");
+    sites[STORE].merged_wavefronts = 2, sites[STORE].merged_ideal = 1;
+    lab_metric_why("conflict_passes", "", text, sizeof text);
+    assert_string_equal(text, "line 16 asks shared store for 2 passes a request, 1 would do");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup(each_count_moves_its_figures, begin),
                                        cmocka_unit_test_setup(figures_of_a_launch, begin),
                                        cmocka_unit_test_setup(lanes_that_lie_apart_are_told_of, begin),
-                                       cmocka_unit_test_setup(lanes_of_one_bank_are_told_of, begin)};
+                                       cmocka_unit_test_setup(lanes_of_one_bank_are_told_of, begin),
+                                       cmocka_unit_test_setup(who_loses_passes_is_blamed, begin)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

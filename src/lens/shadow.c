@@ -445,17 +445,20 @@ static bool too_early; /* a READ_VALUE found poison */
 
 static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me, unsigned reader, reading how)
 {
-    char place[128];
+    char place[128], name[32];
     bool forgiven = how != READ_BULK && lens_findings_fail;
     bool unwritten = (w->written & mask) != mask;
     unsigned writer = 0;
     bool early = w->pending || unwritten || ((w->last_write & mask) && wrote_unknown(me, w, &writer));
     if (early && forgiven && (how == READ_VALUE || (unwritten && !w->pending)))
         too_early = true;
-    else if (w->pending)
-        lens_find(RUNG_LENS_RACE, pc, "reads %s while a cp.async into it is still under way: no wait before the read",
-                  lens_where_shared(offset, place, sizeof place));
-    else if (unwritten)
+    else if (w->pending) {
+        describe_thread(w->writer, name, sizeof name);
+        lens_find(RUNG_LENS_RACE, pc,
+                  "reads %s while a cp.async of %s into it is still under way: no wait before the read%s",
+                  lens_where_shared(offset, place, sizeof place), name,
+                  w->writer == me ? "" : ", or no barrier before the copy");
+    } else if (unwritten)
         lens_find(RUNG_LENS_UNINITIALISED, pc, "reads %s, which nothing has written",
                   lens_where_shared(offset, place, sizeof place));
     else if (early)

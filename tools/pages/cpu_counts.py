@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Counts what the CPU's rungs ask of the caches, for results/ladder-cpu-counts.jsonl.
+"""Counts what the CPU's rungs ask of the caches.
 
-    cpu_counts.py BUILD_FOLDER [SIZE...] [NAME...]   each rung alone, under valgrind's cachegrind, with a Zen 4's L1 (32 KB) and L2 (1 MB, "LL")
+    cpu_counts.py [--record] BUILD_FOLDER [SIZE...] [NAME...]   each rung alone, under valgrind's cachegrind, with a Zen 4's L1 (32 KB) and L2
+                                                                (1 MB, "LL"); --record: into results/ladder-cpu-counts.jsonl, too
 
 Only what the rung's own file executes is counted. cachegrind models the caches, least recently used first, without prefetchers:
 misses are those of the order of accesses, not of a clock. c08 computes c07's tiles on several threads and is left out.
@@ -61,6 +62,8 @@ def counted(name, n, folder, build):
 
 def main(words):
     path = os.path.join(ROOT, TO)
+    record = "--record" in words
+    words = [x for x in words if x != "--record"]
     old = [json.loads(line) for line in open(path, encoding="utf-8")] if os.path.exists(path) else []
     known = {(line["kernel"], line["m"]): line for line in old}
     rungs = sorted(x[:-2] for x in os.listdir(os.path.join(ROOT, "src/ladder/cpu")) if re.match(r"c0[1-7]_.*\.c$", x))
@@ -68,9 +71,10 @@ def main(words):
         for n in [int(x) for x in words[1:] if x.isdigit()] or [1024]:
             for name in [x for x in words[1:] if not x.isdigit()] or rungs:
                 known[name, n] = counted(name, n, folder, words[0])
-                print(json.dumps(known[name, n]), file=sys.stderr, flush=True)
-    with open(path, "w", encoding="utf-8") as to:
-        to.writelines(json.dumps(known[key]) + "\n" for key in sorted(known))
+                print(json.dumps(known[name, n]), flush=True)
+    if record:
+        with open(path, "w", encoding="utf-8") as to:
+            to.writelines(json.dumps(known[key]) + "\n" for key in sorted(known))
     return 0
 
 

@@ -206,7 +206,7 @@ class Page(Beside):
             asked = lens["global_load_bytes"] / 4 / results / lens["k"]
             rows.append(["floats asked of global memory a result", f"{asked:.4g} k, {1 / (2 * asked):.3g} FLOP a byte"])
             if lens["global_load_requests"]:
-                rows.append(["sectors of 32 bytes a load of a warp",
+                rows.append(["sectors of 32 bytes a load of a warp, on average",
                              f"{lens['sectors_per_request']:.3g}; {lens['used_percent']:.0f}% of the bytes moved are used"])
             elif lens["bulk_copies"]:
                 rows.append(["global loads", "bulk copies by the engine; no load instructions"])
