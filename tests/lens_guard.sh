@@ -45,7 +45,7 @@ for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x2
     NT:140x50x70:col,beta=0.5,bias=column,act=relu,added=special NN:70x60x200:row,data=subnormal TN:70x60x96:row,data=subnormal \
     NN:256x384x512:row,data=span100 TN:256x384x512:row,data=span100,bias=row \
     TT:255x385x511:row,pad=2,data=span100,beta=0.5 NN:255x383x511:row,pad=2,data=span100 \
-    TN:256x384x512:row,pad=1,data=span100,bias=row NT:256x384x512:row,data=span100 NT:255x385x511:row,pad=2,data=span100,beta=0.5; do
+    TN:256x384x512:row,pad=1,data=span100,bias=row NT:256x384x512:row,data=span100 NT:384x256x512:row,data=span100 NT:255x385x511:row,pad=2,data=span100,beta=0.5; do
     if said=$(RUNG_LENS_SMS=3 "$rung" verify --device gpu --no-vendor --kernel "$kernel" --case "$case" 2>&1); then
         echo "ok   $case is right"
     else
