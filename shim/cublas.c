@@ -11,6 +11,7 @@
 #include "core/wrote.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ enum { MOST_DEVICES = 16 };
 /* A thread keeps one Rung context a GPU: contexts are cheap, and no two threads ever share one. */
 typedef struct thread_state {
     rung_context *contexts[MOST_DEVICES];
-    int inside; /* a call was handed on: what the real library calls of itself is not ours to answer */
+    int inside;       /* a call was handed on: what the real library calls of itself is not ours to answer */
+    int joins_graphs; /* XLA is in this process: it makes what it records part of another graph */
 } thread_state;
 
 static int disabled;
@@ -76,6 +78,24 @@ static int is_hopper(int device)
     return ask && ask(&major, COMPUTE_CAPABILITY_MAJOR, device) == 0 && major == 9;
 }
 
+static int is_xla(struct dl_phdr_info *library, size_t bytes, void *argument)
+{
+    (void)bytes, (void)argument;
+    return library->dlpi_name && strstr(library->dlpi_name, "xla_cuda_plugin") != NULL;
+}
+
+/* Returns whether the stream records a graph that may become part of another one. That may not allocate, nor have
+ * memory of its own, as a product's workspace is there: the driver refuses it, and the program fails. */
+static int records_a_part(void *stream)
+{
+    typedef int is_capturing(void *, int *);
+    if (!self.joins_graphs)
+        return 0;
+    is_capturing *ask = RUNG_FOUND(is_capturing *, driver_function("cuStreamIsCapturing"));
+    int capturing = 0;
+    return ask && ask(stream, &capturing) == 0 && capturing;
+}
+
 /* Returns the calling thread's context for the current GPU, set to this stream and math; NULL with the reason. */
 static rung_context *context_for(void *stream, rung_math math, const char **reason)
 {
@@ -98,6 +118,7 @@ static rung_context *context_for(void *stream, rung_math math, const char **reas
         }
         if (has_key)
             pthread_setspecific(leaving, &self);
+        self.joins_graphs |= dl_iterate_phdr(is_xla, NULL);
         report_context(*context);
     } else if (rung_context_set_stream(*context, stream) != RUNG_SUCCESS ||
                rung_context_set_math(*context, math) != RUNG_SUCCESS) {
@@ -124,7 +145,12 @@ static const char *run(const rung_gemm *gemm, void *stream, rung_math math)
     rung_context *context = context_for(stream, math, &reason);
     if (!context)
         return reason;
+    const int is_part = records_a_part(stream);
+    if (is_part)
+        rung_context_set_workspace_limit(context, -1);
     rung_status status = rung_gemm_run(context, gemm);
+    if (is_part)
+        rung_context_set_workspace_limit(context, 0);
     if (status != RUNG_SUCCESS && (gemm->beta_device || gemm->beta != 0.0f) && rung_context_wrote(context))
         return half_done;
     if (status != RUNG_SUCCESS)

@@ -76,9 +76,17 @@ void rung_gemm_init(rung_gemm *gemm)
     gemm->batch = 1;
     gemm->alpha = 1.0f;
 }
+static int64_t limit_now, seen_limit;
+rung_status rung_context_set_workspace_limit(rung_context *context, int64_t bytes)
+{
+    expect_open(context);
+    limit_now = bytes;
+    return RUNG_SUCCESS;
+}
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
 {
     expect_open(context);
+    seen_limit = limit_now;
     seen = *gemm;
     seen_count++;
     if (slow_calls) {
@@ -119,6 +127,13 @@ __attribute__((visibility("default"))) int cuCtxGetDevice(int *device);
 int cuCtxGetDevice(int *device)
 {
     *device = gpu_now;
+    return 0;
+}
+
+__attribute__((visibility("default"))) int cuStreamIsCapturing(void *stream, int *capturing);
+int cuStreamIsCapturing(void *stream, int *capturing)
+{
+    *capturing = stream == (void *)(uintptr_t)FAKE_CAPTURING;
     return 0;
 }
 
@@ -717,6 +732,37 @@ static void a_thread_may_call_while_it_ends(void **state)
     assert_int_equal(context_count, made + 2);
     for (int i = made; i < context_count; i++)
         assert_int_equal(contexts[i], 2);
+}
+
+/* Multiplies on a stream that records and on one that does not, in a context of its own; `limits` gets what products
+ * may borrow there. */
+static void *record_and_multiply(void *limits)
+{
+    int64_t *limit = limits;
+    void *const before = handle.stream;
+    for (int i = 0; i < 2; i++) {
+        handle.stream = i == 0 ? (void *)(uintptr_t)FAKE_CAPTURING : before;
+        limit[i] = plain() == 0 ? seen_limit : 1;
+    }
+    handle.stream = before;
+    return NULL;
+}
+
+/* XLA makes what it records part of another graph, where nothing may be allocated: products borrow nothing then. */
+static void graphs_of_xla_have_no_workspace(void **state)
+{
+    (void)state;
+    for (int with_xla = 0; with_xla < 2; with_xla++) {
+        int64_t limits[2];
+        pthread_t thread;
+        if (with_xla)
+            assert_non_null(dlopen(XLA_PLUGIN, RTLD_NOW));
+        assert_int_equal(pthread_create(&thread, NULL, record_and_multiply, limits), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(limits[0], with_xla ? -1 : 0);
+        assert_int_equal(limits[1], 0);
+        assert_int_equal(limit_now, 0);
+    }
 }
 
 /* A thread has room for the contexts of sixteen GPUs; calls on any other are cuBLAS's. */
@@ -1424,6 +1470,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(every_reason_is_told, reset),
         cmocka_unit_test_setup(a_library_that_is_not_there_is_told, reset),
         cmocka_unit_test_setup(a_function_that_is_not_there_is_told, reset),
+        cmocka_unit_test_setup(graphs_of_xla_have_no_workspace, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
