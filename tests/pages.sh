@@ -133,7 +133,7 @@ LINES
 END
 chmod +x "$copy/bin/valgrind"
 for twice in 1 2; do # what is counted again takes the place of what was there
-    PATH="$copy/bin:$PATH" python3 "$copy/tools/pages/cpu_counts.py" "$build" 8 c01_naive 2>"$copy/said" || { echo "FAILED: a CPU's rung could not be counted:"; cat "$copy/said"; bad=1; }
+    PATH="$copy/bin:$PATH" python3 "$copy/tools/pages/cpu_counts.py" --record "$build" 8 c01_naive 2>"$copy/said" || { echo "FAILED: a CPU's rung could not be counted:"; cat "$copy/said"; bad=1; }
 done
 grep -q -e '--cache-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=1048576,8,64' "$copy/bin/asked" || { echo "FAILED: other caches were asked about:"; cat "$copy/bin/asked"; bad=1; }
 counts=$copy/results/ladder-cpu-counts.jsonl
