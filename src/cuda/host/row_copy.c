@@ -3,10 +3,6 @@
 #include "core/divide.h"
 #include "cuda/host/workspace_limit.h"
 
-/* Blocks that a multiprocessor gets where there may be nothing to copy. With 8, which it has at once, the split of the
- * next product in a captured graph takes 3 to 5 us longer (2047 x 2049 x 2051); with 2 copies take 9 us longer. */
-enum { FEW = 4 };
-
 static int64_t shares_of(const rung_row_copy *c)
 {
     int64_t pieces = (c->inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * c->outer * c->batch;
@@ -32,7 +28,8 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
                                .shares_of_first = (uint32_t)shares[0],
                                .only_if = only_if,
                                .unless = unless};
-    rung_grid grid = {.x = only_if ? (unsigned)min64(args.shares, FEW * cuda->machine->sms) : args.shares,
+    rung_grid grid = {.x =
+                          only_if ? (unsigned)min64(args.shares, RUNG_SELDOM_BLOCKS * cuda->machine->sms) : args.shares,
                       .threads = RUNG_ROW_COPY_THREADS,
                       .overlaps = 1,
                       .argument_bytes = sizeof args,

@@ -235,7 +235,6 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_pl
 static rung_status turn_operands(rung_cuda *cuda, const large_plan *large, const f16x3_guard *guard,
                                  float *const room[2], rung_problem *p)
 {
-    enum { FEW = 4 }; /* blocks of a multiprocessor, as most often there is nothing to do (host/row_copy.c) */
     rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
     f16x3_turn_args args = {.guard = *guard};
     int64_t tiles[2] = {0, 0};
@@ -252,7 +251,7 @@ static rung_status turn_operands(rung_cuda *cuda, const large_plan *large, const
     p->b = b.at, p->ldb = b.ld, p->trans_b &= !accurate_turns_b(large);
     p->align_a = p->align_b = 16;
     rung_function function;
-    rung_grid grid = {.x = (unsigned)min64(args.tiles, FEW * cuda->machine->sms),
+    rung_grid grid = {.x = (unsigned)min64(args.tiles, RUNG_SELDOM_BLOCKS * cuda->machine->sms),
                       .threads = RUNG_TURN_THREADS,
                       .overlaps = 1,
                       .argument_bytes = sizeof args,
