@@ -76,6 +76,14 @@ static uint32_t roll(uint32_t below)
     return (dice >> 8) % below;
 }
 
+static rung_cuda *new_cuda(void)
+{
+    rung_cuda *cuda = calloc(1, sizeof *cuda);
+    assert_non_null(cuda);
+    cuda->driver = &driver;
+    return cuda;
+}
+
 /* What the stream had recorded before: one to so many launches that each wait for nothing. */
 static void begin_with(int count)
 {
@@ -110,9 +118,7 @@ static uint32_t all_before(uint32_t set)
 static void each_waits_for_what_its_order_says(void **state)
 {
     (void)state;
-    rung_cuda *cuda = calloc(1, sizeof *cuda);
-    assert_non_null(cuda);
-    cuda->driver = &driver;
+    rung_cuda *cuda = new_cuda();
     for (int round = 0; round < 3000; round++) {
         const int before = (int)roll(RUNG_LINKS + 3), count = (int)roll(MOST + 1);
         rung_chain_order orders[MOST];
@@ -141,13 +147,11 @@ static void each_waits_for_what_its_order_says(void **state)
     free(cuda);
 }
 
-/* Whichever call fails, what is recorded next waits for every launch that was made, and for what came before. */
+/* Whichever call fails, what is recorded next waits for every launch that succeeded, and for what came before. */
 static void nothing_is_lost_where_a_call_fails(void **state)
 {
     (void)state;
-    rung_cuda *cuda = calloc(1, sizeof *cuda);
-    assert_non_null(cuda);
-    cuda->driver = &driver;
+    rung_cuda *cuda = new_cuda();
     for (int round = 0; round < 3000; round++) {
         int moved, failed = 0;
         begin_with(1 + (int)roll(3));
@@ -171,10 +175,8 @@ static void nothing_is_lost_where_a_call_fails(void **state)
 static void other_launches_are_left_alone(void **state)
 {
     (void)state;
-    rung_cuda *cuda = calloc(1, sizeof *cuda);
+    rung_cuda *cuda = new_cuda();
     int moved = 1;
-    assert_non_null(cuda);
-    cuda->driver = &driver;
     begin_with(2);
     assert_int_equal(launch(cuda, RUNG_BESIDE_LAST, &moved), RUNG_SUCCESS); /* nobody has begun */
     assert_true(calls == 0 && moved == 0);

@@ -1,12 +1,12 @@
 /* Runs a planned accurate product: splits the operands (fp16x3, with a guard) or rounds them (TF32) into images, panel
  * by panel, multiplies them on tensor cores, and has strict tiles compute what the guard refuses. */
+#include "core/divide.h"
 #include "cuda/device/f16x3.h"
 #include "cuda/driver/chain.h"
 #include "cuda/driver/recorded.h"
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/accurate/panels.h"
 #include "cuda/families/accurate/recall.h"
-#include "core/divide.h"
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
